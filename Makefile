@@ -102,6 +102,9 @@ $(B)/obj/%.o: %.c $(B)/flags | $(PUBLIC_LINKS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DG_CPPFLAGS) $(DG_CFLAGS) -MMD -MP -c $< -o $@
 
+# The contract is taken into the program by the assembler.
+$(B)/obj/server/routes_gateway.o: api/openapi.yaml
+
 define archive
 $(Q)mkdir -p $(@D); rm -f $@
 $(Q)$(AR) rcs $@ $^

@@ -76,7 +76,8 @@ dg_err dg__wire_decode_gateway(const char *json, size_t length, dg__gateway *ret
 
 typedef struct dg__device_entry {
 	dg_device_info info;
-	dg_settings settings;
+	dg_settings settings; /* size 0: not known */
+	uint32_t driver_index; /* place in its driver's present order; not on the wire */
 } dg__device_entry;
 
 typedef struct dg__device_list {

@@ -2,12 +2,12 @@
  * libdevgate: the compute devices of this machine and of remote gateways, through one set of calls.
  *
  *	dg_device device;
- *	dg_device_parse("https://node1:8443#0", &device, NULL);
- *	dg_performance_stats(device, keys, 3, NULL, values, &error);
+ *	dg_device_remote("https://node1:8443", 0, NULL, &device, &error);
+ *	dg_performance_stats(device, keys, 3, NULL, values, &count, &error);
  *
  * Thread-safe throughout, unless a call says otherwise. Never prints, exits or aborts on what a
- * server or a driver does. Devices, ids and text forms: <devgate/device.h>; keys, values, curves and
- * rooflines: <devgate/throughput.h>; default dtypes: <devgate/settings.h>.
+ * server or a driver does. Devices, ids and text forms: <devgate/device.h>; keys, values, curves
+ * and rooflines: <devgate/throughput.h>; default dtypes: <devgate/settings.h>.
  *
  * Local devices are used in a process of their own (devgate-worker), so that a driver that crashes
  * or hangs is an error value here; DEVGATE_WORKER names its executable where it is not found by
@@ -63,7 +63,7 @@ typedef struct dg_call {
 	const char *ca_file; /**< PEM */
 	const char *token_file; /**< its first line is the bearer token */
 	const char *cert_file, *key_file; /**< PEM, of a client certificate */
-	/** Called now and then while a measurement runs; returning false cancels it. May be NULL. */
+	/** Called now and then while a measurement runs; false cancels it. May be NULL. */
 	bool (*progress)(uint32_t done, uint32_t total, const char *key, void *user);
 	void *user;
 } dg_call;
@@ -81,8 +81,8 @@ typedef struct dg_problem {
 typedef struct dg_listed {
 	char gateway[DG_DEVICE_TEXT_MAX]; /**< URL of the gateway; "" for a local device */
 	/**
-	 * How this process names it: Remote for one of a gateway. A local one whose info.present lacks
-	 * DG_HAS_DEVICE has no name; this is then the CPU, and means nothing.
+	 * How this process names it: Remote for one of a gateway. A local one whose info.present
+	 * lacks DG_HAS_DEVICE has no name; this is then the CPU, and means nothing.
 	 */
 	dg_device device;
 	dg_device_info info; /**< as its own host describes it */
@@ -121,7 +121,9 @@ dg_err dg_enumerate(const dg_enumerate_request *request, const dg_call *call,
 void dg_device_list_free(dg_device_list *list);
 
 /**
- * A device of a gateway. Nothing is connected.
+ * A device of a gateway. Nothing is connected. Without credentials in call this names the gateway:
+ * from now on the environment's are used towards it, also for its devices that dg_device_parse()
+ * gives. A text that is parsed names nothing, as it may come from anywhere.
  *
  * @param url    "https://HOST[:PORT]"; http, ws and wss too.
  * @param index  Gateway index there.
@@ -138,11 +140,12 @@ bool dg_device_remote_address(dg_device device, char *buf, size_t size, uint32_t
  * The default device, by DEVGATE_DEVICE, BURN_DEVICE and the priority variables. Looks for local
  * devices (in workers) unless a forced one needs none; never connects.
  */
-dg_err dg_default_device(const dg_call *call, dg_device *ret_device, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg_default_device(const dg_call *call, dg_device *ret_device, dg_error *reterr)
+	DG_MUST_CHECK;
 
 /** Describe a device; a remote one is asked. Locks no settings. */
-dg_err dg_describe(dg_device device, const dg_call *call, dg_device_info *ret_info, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_describe(dg_device device, const dg_call *call, dg_device_info *ret_info,
+	dg_error *reterr) DG_MUST_CHECK;
 
 /** Defaults of a device without locking them; a remote one is asked unless its are kept already. */
 dg_err dg_settings_show(dg_device device, const dg_call *call, dg_settings *ret_settings,
@@ -187,8 +190,8 @@ dg_err dg_memory_curve(dg_device device, dg_access access, const dg_call *call, 
  * @param[out] ret_input     The peaks used; may be NULL.
  */
 dg_err dg_device_roofline(dg_device device, double flops, dg_dtype dtype, double bytes,
-	double seconds, const dg_call *call, dg_roofline_input *ret_input, dg_roofline *ret_roofline,
-	dg_error *reterr) DG_MUST_CHECK;
+	double seconds, const dg_call *call, dg_roofline_input *ret_input,
+	dg_roofline *ret_roofline, dg_error *reterr) DG_MUST_CHECK;
 
 /** What the device does at this moment. DG_ENOTSUP where neither it nor its host tells. */
 dg_err dg_telemetry_read(dg_device device, const dg_call *call, dg_telemetry *ret_telemetry,
@@ -210,7 +213,7 @@ typedef struct dg_gateway_health {
 	double seconds; /**< the question took */
 } dg_gateway_health;
 
-/** Ask a gateway whether it is alive and ready. DG_EUNREACHABLE, DG_ETLS, DG_EPIN, DG_ETIMEOUT, … */
+/** Ask a gateway whether it is alive and ready. DG_EUNREACHABLE, DG_ETLS, DG_EPIN, DG_ETIMEOUT … */
 dg_err dg_gateway_health_read(const char *url, const dg_call *call, dg_gateway_health *ret_health,
 	dg_error *reterr) DG_MUST_CHECK;
 

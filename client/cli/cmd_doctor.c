@@ -93,7 +93,8 @@ static void check_remote(findings *all)
 		return;
 	}
 	dg_device_remote_address(device, url, sizeof(url), &index);
-	snprintf(remote->found, sizeof(remote->found), "%s (%s)", url, name ? name : "built in");
+	snprintf(
+		remote->found, sizeof(remote->found), "%.300s (%s)", url, name ? name : "built in");
 }
 
 static void check_choice(findings *all)

@@ -7,6 +7,7 @@
 #include "client/cli/report.h"
 #include "client/cli/select.h"
 #include "client/cli/table.h"
+#include "client/cli/units.h"
 
 /* Keys and what was measured for them. */
 typedef struct run {
@@ -97,11 +98,25 @@ static void add_remark(const char *text, char *buf, size_t size)
 		snprintf(buf + used, size - used, "%s%s", used ? ", " : "", text);
 }
 
+/* In the unit of the figure beside it. */
+static void add_sustained(const dg_value *value, char *buf, size_t size)
+{
+	char text[DG_RATE_TEXT_MAX + 16], rate[DG_RATE_TEXT_MAX];
+	double per_s = value->evidence.sustained_per_s;
+	if (value->key.mode == DG_MODE_LAUNCH && per_s > 0)
+		dg__units_seconds(1 / per_s, rate, sizeof(rate));
+	else if (dg_key_is_memory(&value->key))
+		dg_rate_format(per_s * 4, "bytes/s", rate, sizeof(rate));
+	else
+		dg_rate_format(per_s, "OPS/s", rate, sizeof(rate));
+	snprintf(text, sizeof(text), "sustained %s", rate);
+	add_remark(text, buf, size);
+}
+
 /* Why there is no figure, or what to know about it. */
 static void remark(const dg_value *value, char *buf, size_t size)
 {
 	const dg_evidence *evidence = &value->evidence;
-	char sustained[DG_RATE_TEXT_MAX + 16], rate[DG_RATE_TEXT_MAX];
 	buf[0] = '\0';
 	if (value->status != DG_STATUS_OK) {
 		snprintf(buf, size, "%s: %s", dg_status_name(value->status), value->reason);
@@ -113,13 +128,8 @@ static void remark(const dg_value *value, char *buf, size_t size)
 	add_remark(evidence->flags & DG_FLAG_DISTURBED ? "disturbed" : "", buf, size);
 	add_remark(evidence->flags & DG_FLAG_UNSTABLE ? "unstable" : "", buf, size);
 	add_remark(evidence->flags & DG_FLAG_CLOCKS_DISAGREE ? "clocks disagree" : "", buf, size);
-	if (evidence->present & DG_HAS_SUSTAINED) {
-		bool memory = dg_key_is_memory(&value->key);
-		dg_rate_format(evidence->sustained_per_s * (memory ? 4 : 1),
-			memory ? "bytes/s" : "OPS/s", rate, sizeof(rate));
-		snprintf(sustained, sizeof(sustained), "sustained %s", rate);
-		add_remark(sustained, buf, size);
-	}
+	if (evidence->present & DG_HAS_SUSTAINED)
+		add_sustained(value, buf, size);
 }
 
 static dg__style remark_style(const dg_value *value)

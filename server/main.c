@@ -1,0 +1,280 @@
+/* devgated: see devgated(8). */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "backends/core/hostid.h"
+#include "backends/core/names.h"
+#include "server/http.h"
+#include "server/log.h"
+
+#define GRACE_MS 500 /* for requests under way, at the end */
+#define LAST_RESORT_S 2 /* the process ends by then, whatever hangs */
+
+typedef struct gateway {
+	dg__config config;
+	dg__store *store;
+	dg__tls_pair pair;
+	dg__auth *auth;
+	dg__fleet *fleet;
+	dg__jobs *jobs;
+	dg__http *http;
+	dg__context context;
+	char id[DG__HOSTID_MAX], host[DG__HOSTID_MAX];
+	atomic_bool told_ready;
+} gateway;
+
+static const char usage[] =
+	"usage: devgated [OPTION]...\n"
+	"       devgated token create|list|revoke ...\n"
+	"Offers this machine's compute devices over HTTPS. Each option is also a variable (DEVGATE_LISTEN)\n"
+	"and a key of the configuration file (listen = ...); flags win over variables over the file.\n\n";
+
+static int show_usage(void)
+{
+	fputs(usage, stdout);
+	fputs(dg__config_usage(), stdout);
+	printf("  --%-32s %s\n  --%-32s %s\n  --%-32s %s\n", "list-backends", "list the backends this build knows",
+		"version", "say the version", "help", "this text");
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int list_backends(void)
+{
+	size_t count;
+	const char *const *names = dg__backend_names(&count);
+	for (size_t i = 0; i < count; i++)
+		puts(names[i]);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* A random text kept in the state from the first start on. */
+static dg_err kept_id(dg__store *store, const char *name, char id[DG__HOSTID_MAX], dg_error *reterr)
+{
+	char fresh[DG__HOSTID_MAX], *kept;
+	dg_err err = dg__hostid_random(fresh, reterr);
+	if (err == DG_OK)
+		err = dg__store_keep_text(store, name, fresh, &kept, reterr);
+	if (err != DG_OK)
+		return err;
+	snprintf(id, DG__HOSTID_MAX, "%s", kept);
+	free(kept);
+	return DG_OK;
+}
+
+/* Workers describe devices, and learn from the environment which host they are on. */
+static dg_err set_host(gateway *g, dg_error *reterr)
+{
+	dg_err err = DG_OK;
+	if (!dg__hostid_get(g->host))
+		err = kept_id(g->store, "host_id", g->host, reterr);
+	if (err == DG_OK && setenv(DG__HOSTID_VARIABLE, g->host, 1) != 0)
+		err = dg_error_set(reterr, DG_ENOMEM, NULL);
+	return err;
+}
+
+static void format_url(const gateway *g, size_t i, char *buf, size_t size)
+{
+	const char *host = g->config.listen[i].host;
+	const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
+	snprintf(buf, size, "%s://%s%s%s:%u", g->config.plain_http ? "http" : "https", open, host, close,
+		dg__http_port(g->http, i));
+}
+
+/* Tell systemd (sd_notify(3)): one datagram to the socket it names. */
+static void notify_manager(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t length = path ? strlen(path) : 0;
+	if (length == 0 || length >= sizeof(to.sun_path))
+		return;
+	memcpy(to.sun_path, path, length);
+	if (*to.sun_path == '@')
+		*to.sun_path = '\0';
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, state, strlen(state), 0, (struct sockaddr *)&to,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+	close(fd);
+}
+
+static void tell_ready(gateway *g)
+{
+	char url[128];
+	dg__json_text line;
+	if (atomic_exchange(&g->told_ready, true))
+		return;
+	notify_manager("READY=1");
+	dg__log(DG__LOG_INFO, "ready");
+	if (!g->config.print_ready)
+		return;
+	format_url(g, 0, url, sizeof(url));
+	if (dg__wire_encode_ready(url, g->config.plain_http ? NULL : g->pair.pin, &line) != DG_OK)
+		return;
+	printf("%s\n", line.text);
+	fflush(stdout);
+	free(line.text);
+}
+
+/* On a thread of the fleet. */
+static void on_change(void *user)
+{
+	gateway *g = user;
+	const dg__snapshot *snapshot = dg__fleet_snapshot(g->fleet);
+	bool ready = snapshot->ready;
+	dg__snapshot_release(snapshot);
+	if (ready)
+		tell_ready(g);
+}
+
+static dg_err open_state(gateway *g, dg_error *reterr)
+{
+	const char *directory = g->config.ephemeral ? NULL : g->config.state_dir;
+	dg_err err = dg__store_open(directory, &g->store, reterr);
+	if (err == DG_OK)
+		err = kept_id(g->store, "gateway_id", g->id, reterr);
+	if (err == DG_OK)
+		err = set_host(g, reterr);
+	if (err == DG_OK && !g->config.plain_http)
+		err = dg__tls_load(&g->config, g->store, &g->pair, reterr);
+	if (err == DG_OK)
+		err = dg__auth_create(&g->config, g->store, &g->auth, reterr);
+	if (err == DG_OK)
+		err = dg__config_check(&g->config, dg__auth_live_tokens(g->auth), reterr);
+	return err;
+}
+
+/* Listening comes first, so that a wrong address is told at once and health answers while devices are
+ * looked for: the fleet is made before, since requests need it, but its threads only look. */
+static dg_err start(gateway *g, dg_error *reterr)
+{
+	dg_err err = open_state(g, reterr);
+	if (err != DG_OK || g->config.check_only)
+		return err;
+	err = dg__fleet_create(&g->config, g->store, g->id, g->host, &g->fleet, reterr);
+	if (err == DG_OK)
+		err = dg__jobs_create(&g->config, g->store, g->fleet, &g->jobs, reterr);
+	if (err != DG_OK)
+		return err;
+	g->context = (dg__context){ &g->config, g->store, g->auth, g->fleet, g->jobs };
+	err = dg__http_create(&g->context, g->config.plain_http ? NULL : &g->pair, &g->http, reterr);
+	if (err != DG_OK)
+		return err;
+	for (size_t i = 0; i < g->config.listen_count; i++) {
+		char url[128];
+		format_url(g, i, url, sizeof(url));
+		dg__log(DG__LOG_INFO, "listening at %s%s%s", url, g->config.plain_http ? "" : ", pin ",
+			g->config.plain_http ? "" : g->pair.pin);
+	}
+	dg__fleet_on_change(g->fleet, on_change, g);
+	on_change(g);
+	return DG_OK;
+}
+
+static void reload(gateway *g)
+{
+	dg_error why;
+	dg__tls_pair pair;
+	if (dg__auth_reload(g->auth, &why) != DG_OK)
+		dg__log(DG__LOG_ERROR, "tokens were not read again, the last ones stay: %s", why.text);
+	else
+		dg__log(DG__LOG_INFO, "tokens were read again");
+	if (g->config.plain_http)
+		return;
+	if (dg__tls_load(&g->config, g->store, &pair, &why) != DG_OK) {
+		dg__log(DG__LOG_ERROR, "the certificate was not read again, the last one stays: %s", why.text);
+		return;
+	}
+	if (dg__http_reload(g->http, &pair, &why) != DG_OK)
+		dg__log(DG__LOG_ERROR, "the certificate cannot be used, the last one stays: %s", why.text);
+	else
+		dg__log(DG__LOG_INFO, "the certificate was read again, pin %s", pair.pin);
+	dg__tls_pair_finish(&pair);
+}
+
+static void finish(gateway *g)
+{
+	dg__http_destroy(g->http, GRACE_MS);
+	dg__jobs_destroy(g->jobs);
+	dg__fleet_destroy(g->fleet);
+	dg__auth_destroy(g->auth);
+	dg__tls_pair_finish(&g->pair);
+	dg__store_close(g->store);
+}
+
+/* Signals are taken by one thread, in turn; the others never see them. */
+static void block_signals(sigset_t *ret_signals)
+{
+	sigemptyset(ret_signals);
+	sigaddset(ret_signals, SIGTERM);
+	sigaddset(ret_signals, SIGINT);
+	sigaddset(ret_signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* A hanging disk or driver must not keep the process from ending: nothing acknowledged is lost by it. */
+static void give_up(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+static void serve(gateway *g, const sigset_t *signals)
+{
+	int number = 0;
+	while (sigwait(signals, &number) == 0 && number == SIGHUP)
+		reload(g);
+	dg__log(DG__LOG_INFO, "ending");
+	notify_manager("STOPPING=1");
+	signal(SIGALRM, give_up);
+	alarm(LAST_RESORT_S);
+}
+
+static int run(int argc, char **argv)
+{
+	static gateway g;
+	sigset_t signals;
+	dg_error why = { .code = DG_OK };
+	struct rlimit none = { 0, 0 };
+	(void)setrlimit(RLIMIT_CORE, &none);
+	block_signals(&signals);
+	dg_err err = dg__config_load(argc, argv, &g.config, &why);
+	if (err == DG_OK) {
+		dg__log_set_level((dg__log_level)g.config.log_level);
+		err = start(&g, &why);
+	}
+	if (err != DG_OK)
+		fprintf(stderr, "devgated: %s\n", why.text);
+	else if (g.config.check_only)
+		printf("the configuration is good\n");
+	else
+		serve(&g, &signals);
+	finish(&g);
+	return err == DG_OK ? 0 : err == DG_ECONFIG ? 2 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "token") == 0)
+		return dg__auth_token_command(argc - 1, argv + 1);
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return show_usage();
+	if (argc == 2 && strcmp(argv[1], "--list-backends") == 0)
+		return list_backends();
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("devgated %s\n", DG_VERSION);
+		return 0;
+	}
+	return run(argc, argv);
+}

@@ -1,0 +1,67 @@
+/* Health, the contract, the gateway. See routes.h. */
+#include "server/routes.h"
+
+#include <string.h>
+
+/* The contract is part of the program: the assembler takes it in, from the root of the sources. */
+#ifdef __APPLE__
+#define SECTION ".section __TEXT,__const\n"
+#define SYMBOL(name) "_" name
+#else
+#define SECTION ".section .rodata\n"
+#define SYMBOL(name) name
+#endif
+__asm__(SECTION ".globl " SYMBOL("dg__openapi_start") "\n.globl " SYMBOL("dg__openapi_end") "\n"
+	SYMBOL("dg__openapi_start") ":\n.incbin \"api/openapi.yaml\"\n"
+	SYMBOL("dg__openapi_end") ":\n.byte 0\n.text\n");
+extern const char dg__openapi_start[], dg__openapi_end[];
+
+void dg__answer_health(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
+{
+	dg__json_text text = { NULL, 0 };
+	(void)context;
+	(void)request;
+	(void)resumed;
+	dg__respond(response, dg__wire_encode_health("ok", &text), &text);
+}
+
+void dg__answer_ready(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
+{
+	(void)request;
+	(void)resumed;
+	const dg__snapshot *snapshot = dg__fleet_snapshot(context->fleet);
+	bool ready = snapshot->ready;
+	dg__snapshot_release(snapshot);
+	dg__json_text text = { NULL, 0 };
+	if (ready)
+		dg__respond(response, dg__wire_encode_health("ready", &text), &text);
+	else
+		dg__respond_error(response, DG_EDETECTING, "devices are still being looked for");
+}
+
+void dg__answer_openapi(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
+{
+	(void)context;
+	(void)request;
+	(void)resumed;
+	response->status = 200;
+	response->content_type = "application/yaml";
+	response->body.text = (char *)(uintptr_t)dg__openapi_start;
+	response->body.length = (size_t)(dg__openapi_end - dg__openapi_start);
+	response->borrowed = true;
+}
+
+void dg__answer_gateway(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
+{
+	(void)request;
+	(void)resumed;
+	const dg__snapshot *snapshot = dg__fleet_snapshot(context->fleet);
+	response->status = 200;
+	response->snapshot = snapshot;
+	response->body = snapshot->gateway_json;
+	dg__response_header(response, "Cache-Control", "no-store");
+}
