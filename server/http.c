@@ -21,6 +21,7 @@
 /* Of a connection: its target and headers, and what the library needs beside them. */
 #define CONNECTION_MEMORY (DG__HEADERS_MAX + DG__TARGET_MAX + 8192u)
 #define FIRST_BODY 4096u
+#define DRAIN_MAX ((size_t)16 << 20)
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 const char *dg__request_query(const dg__request *request, const char *name)
@@ -34,6 +35,15 @@ const char *dg__request_query(const dg__request *request, const char *name)
 const char *dg__request_header(const dg__request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+/* A response that is not sent after all. */
+static void free_response(dg__response *r)
+{
+	if (r->snapshot)
+		dg__snapshot_release(r->snapshot);
+	else if (!r->borrowed)
+		free(r->body.text);
 }
 
 static void *begin(void *cls, const char *uri, struct MHD_Connection *connection)
@@ -73,6 +83,9 @@ static void end(void *cls, struct MHD_Connection *connection, void **req_cls,
 	const dg__config *config = http->context->config;
 	atomic_store(&x->c->arrive_by_ns,
 		dg__clock_ns() + (config->idle_timeout_ms + config->request_timeout_ms) * MS);
+	if (x->refusal)
+		free_response(x->refusal);
+	free(x->refusal);
 	free(x->target);
 	free(x->body);
 	free(x);
@@ -120,7 +133,7 @@ static enum MHD_Result send_response(exchange *x, dg__response *r)
 	for (size_t i = 0; i < r->header_count; i++)
 		MHD_add_response_header(response, r->headers[i].name, r->headers[i].value);
 	/* A body that was not read must not be taken for the next request. */
-	if (x->refused && x->request.has_body)
+	if (x->refused && x->request.has_body && !x->request.body_length)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	enum MHD_Result queued =
 		MHD_queue_response(x->request.connection, (unsigned int)r->status, response);
@@ -129,12 +142,36 @@ static enum MHD_Result send_response(exchange *x, dg__response *r)
 	return queued;
 }
 
+/*
+ * A peer that is still sending would not see an answer: closing on unread bytes resets the connection.
+ * So a body of bearable length is read and forgotten first, unless the peer waits to be told. Without
+ * a body it costs nothing, and keeps the connection, which an answer before the end would close.
+ */
+static bool can_wait(const exchange *x)
+{
+	const char *length = dg__request_header(&x->request, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	return !x->request.body_length && !dg__request_header(&x->request, MHD_HTTP_HEADER_EXPECT) &&
+	       (!length || (strlen(length) < 10 && strtoul(length, NULL, 10) <= DRAIN_MAX));
+}
+
+static enum MHD_Result refuse_with(exchange *x, dg__response *r)
+{
+	bool first = !x->refused;
+	x->refused = true;
+	if (!first || x->answering || !can_wait(x))
+		return send_response(x, r);
+	x->refusal = malloc(sizeof(*x->refusal));
+	if (!x->refusal)
+		return send_response(x, r);
+	*x->refusal = *r;
+	return MHD_YES;
+}
+
 static enum MHD_Result refuse(exchange *x, const dg_error *error)
 {
 	dg__response r = { .status = 0 };
-	x->refused = true;
 	dg__response_problem(&r, error);
-	return send_response(x, &r);
+	return refuse_with(x, &r);
 }
 
 /* Wait for a job; the answer is asked for again when it has ended, or when time is over. */
@@ -158,13 +195,18 @@ static enum MHD_Result answer(exchange *x)
 {
 	dg__response r = { .status = 0 };
 	const dg__context *context = x->c->http->context;
+	x->answering = true;
 	x->request.body = x->body ? x->body : "";
 	dg__routes_answer(context, &x->request, x->waiting, &r);
 	if (*r.wait_job && !r.events && !x->waiting && !atomic_load(&x->c->http->stopping))
 		return wait_for_job(x, &r);
-	if (*r.wait_job && !r.events) {
+	if (r.status == 202 || (*r.wait_job && !r.events)) {
+		/* Nobody will be there to ask for the job. */
+		if (!atomic_load(&x->c->http->stopping))
+			return send_response(x, &r);
 		dg_error why;
 		dg_error_set(&why, DG_EUNAVAILABLE, "the gateway is ending");
+		free_response(&r);
 		return refuse(x, &why);
 	}
 	return send_response(x, &r);
@@ -203,17 +245,25 @@ static enum MHD_Result on_headers(exchange *x, const char *method)
 	fill_credential(x);
 	if (dg__routes_check(x->c->http->context, &x->request, &r))
 		return MHD_YES;
-	x->refused = true;
-	return send_response(x, &r);
+	return refuse_with(x, &r);
 }
 
-/* A body without a length may not grow beyond the limit either; then only hanging up is left. */
+/* A body without a length that grows beyond the limit is refused, and read on no more than is bearable. */
 static enum MHD_Result on_body(exchange *x, const char *data, size_t *size)
 {
 	size_t most = x->c->http->context->config->max_body_bytes;
 	size_t length = x->request.body_length + *size;
-	if (length > most)
-		return MHD_NO;
+	dg_error why;
+	if (!x->refused && length > most) {
+		dg_error_set(&why, DG_ETOOLARGE, "the body has more than %zu bytes", most);
+		x->request.body_length = 0;
+		(void)refuse(x, &why);
+	}
+	if (x->refused) {
+		x->request.body_length = length;
+		*size = 0;
+		return x->refusal && length <= DRAIN_MAX ? MHD_YES : MHD_NO;
+	}
 	if (length + 1 > x->body_room) {
 		size_t room = x->body_room ? x->body_room : FIRST_BODY;
 		while (room < length + 1)
@@ -246,7 +296,13 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 		return on_headers(x, method);
 	if (*upload_data_size)
 		return on_body(x, upload_data, upload_data_size);
-	return answer(x);
+	if (!x->refusal)
+		return answer(x);
+	dg__response *r = x->refusal;
+	x->refusal = NULL;
+	enum MHD_Result sent = send_response(x, r);
+	free(r);
+	return sent;
 }
 
 static void log_library(void *cls, const char *format, va_list ap)
@@ -410,9 +466,10 @@ dg_err dg__http_create(const dg__context *context, const dg__tls_pair *pair, dg_
 	http->context = context;
 	http->tls = pair != NULL;
 	pthread_mutex_init(&http->lock, NULL);
-	pthread_cond_init(&http->wake_timer, NULL);
 	dg_err err = DG_OK;
-	if (pair)
+	if (!dg__watch_init(&http->watch))
+		err = dg_error_native(reterr, DG_EIO, "epoll", errno, "no descriptors to wait with");
+	if (err == DG_OK && pair)
 		err = dg__http_tls_set(pair, reterr);
 	if (err == DG_OK && pair && gnutls_session_ticket_key_generate(&http->ticket_key) < 0)
 		err = dg_error_set(reterr, DG_EINTERNAL, "no key for session tickets");
@@ -447,14 +504,9 @@ dg_err dg__http_reload(dg__http *http, const dg__tls_pair *pair, dg_error *reter
 static void drain(dg__http *http, uint32_t grace_ms)
 {
 	uint64_t until = dg__clock_ns() + grace_ms * MS;
-	pthread_mutex_lock(&http->lock);
 	atomic_store(&http->stopping, true);
-	pthread_cond_signal(&http->wake_timer);
-	pthread_mutex_unlock(&http->lock);
 	while (dg__conn_suspended(http) || (atomic_load(&http->active) && dg__clock_ns() < until)) {
-		pthread_mutex_lock(&http->lock);
-		pthread_cond_signal(&http->wake_timer);
-		pthread_mutex_unlock(&http->lock);
+		dg__watch_ring(&http->watch);
 		dg__clock_sleep_ns(5 * MS);
 	}
 }
@@ -465,8 +517,8 @@ static void stop_timer(dg__http *http)
 		return;
 	pthread_mutex_lock(&http->lock);
 	http->timer_stop = true;
-	pthread_cond_signal(&http->wake_timer);
 	pthread_mutex_unlock(&http->lock);
+	dg__watch_ring(&http->watch);
 	pthread_join(http->timer, NULL);
 }
 
@@ -487,7 +539,8 @@ void dg__http_destroy(dg__http *http, uint32_t grace_ms)
 		dg__http_tls_finish();
 	gnutls_free(http->ticket_key.data);
 	free(http->client_ca_pem);
-	pthread_cond_destroy(&http->wake_timer);
+	dg__conn_bury(http);
+	dg__watch_finish(&http->watch);
 	pthread_mutex_destroy(&http->lock);
 	free(http);
 }

@@ -99,9 +99,9 @@ static dg_err check_length(exchange *x, const char *value, dg_error *reterr)
 	size_t digits = strspn(value, "0123456789");
 	if (digits == 0 || value[digits])
 		return dg_error_set(reterr, DG_EBADREQUEST, "Content-Length is no number");
+	x->request.has_body = digits > 12 || strtoull(value, NULL, 10) > 0;
 	if (digits > 12 || strtoull(value, NULL, 10) > most)
 		return dg_error_set(reterr, DG_ETOOLARGE, "the body has more than %lu bytes", (unsigned long)most);
-	x->request.has_body = strtoull(value, NULL, 10) > 0;
 	return DG_OK;
 }
 
@@ -111,6 +111,7 @@ dg_err dg__http_check(exchange *x, dg_error *reterr)
 	MHD_get_connection_values(x->c->mhd, MHD_HEADER_KIND, count_header, &n);
 	const char *host = dg__request_header(&x->request, "Host");
 	const char *length = dg__request_header(&x->request, "Content-Length");
+	x->request.has_body = n.encodings > 0 || n.lengths > 0;
 	if (n.bytes > DG__HEADERS_MAX)
 		return dg_error_set(reterr, DG_EHEADERS, "the headers have more than %u bytes", DG__HEADERS_MAX);
 	if (n.hosts != 1 || !host)

@@ -4,17 +4,17 @@
  * The HTTP library's own time limit counts silence only, so that a peer that drips bytes would stay for
  * ever; the timer here ends a request that has not come whole in time, by shutting its socket down.
  */
-#include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "backends/core/clock.h"
 #include "server/http_internal.h"
 
 #define TICK_MS 200
+#define CLOSING_TICK_MS 10
+#define IDLE_TICK_MS 1000
 #define MS 1000000ull
 
 static void describe_peer(struct MHD_Connection *connection, conn *c)
@@ -60,9 +60,9 @@ static conn *open_conn(const listener *l, struct MHD_Connection *connection)
 	if (c->next)
 		c->next->previous = c;
 	l->http->first = c;
-	if (l->http->conn_count++ == 0)
-		pthread_cond_signal(&l->http->wake_timer);
+	l->http->conn_count++;
 	pthread_mutex_unlock(&l->http->lock);
+	dg__watch_add(&l->http->watch, c->fd, c);
 	return c;
 }
 
@@ -77,8 +77,11 @@ static void close_conn(conn *c)
 	if (c->next)
 		c->next->previous = c->previous;
 	http->conn_count--;
+	http->closing -= c->peer_closed;
+	c->closed = true;
+	c->next = http->dead;
+	http->dead = c;
 	pthread_mutex_unlock(&http->lock);
-	free(c);
 }
 
 void dg__conn_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
@@ -148,6 +151,9 @@ void dg__conn_local(const conn *c, char *buf, size_t size)
 static void look_at(conn *c, uint64_t now, bool stopping)
 {
 	uint64_t by = atomic_load(&c->arrive_by_ns);
+	/* It may have been told before it had read all that came. */
+	if (c->peer_closed)
+		shutdown(c->fd, SHUT_RD);
 	if (by && now > by) {
 		atomic_store(&c->arrive_by_ns, 0);
 		shutdown(c->fd, SHUT_RDWR);
@@ -156,30 +162,53 @@ static void look_at(conn *c, uint64_t now, bool stopping)
 		resume(c);
 }
 
-/* Sleep for a tick; with no connection, until there is one. Under the lock. */
-static void rest(dg__http *http)
+/*
+ * The peer has closed. The HTTP library misses that where it comes together with the last bytes (it
+ * waits for edges only), and is told again by closing our side of reading; what it still has to write
+ * can be written.
+ */
+static void note_closed(conn *c)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += TICK_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
-	if (http->conn_count == 0 && !http->timer_stop)
-		pthread_cond_wait(&http->wake_timer, &http->lock);
-	else if (!http->timer_stop)
-		pthread_cond_timedwait(&http->wake_timer, &http->lock, &until);
+	if (c->closed || !dg__watch_closed(c->fd))
+		return;
+	c->peer_closed = true;
+	c->http->closing++;
+	shutdown(c->fd, SHUT_RD);
+}
+
+void dg__conn_bury(dg__http *http)
+{
+	while (http->dead) {
+		conn *c = http->dead;
+		http->dead = c->next;
+		free(c);
+	}
 }
 
 void *dg__conn_timer(void *user)
 {
 	dg__http *http = user;
+	void *told[DG__WATCH_BATCH];
+	size_t count = 0;
+	uint64_t looked = 0;
 	pthread_mutex_lock(&http->lock);
 	while (!http->timer_stop) {
 		uint64_t now = dg__clock_ns();
 		bool stopping = atomic_load(&http->stopping);
-		for (conn *c = http->first; c; c = c->next)
+		for (size_t i = 0; i < count; i++)
+			note_closed(told[i]);
+		/* Closing peers may end many waits early; the whole list is for the ticks. */
+		uint64_t tick_ms = http->closing ? CLOSING_TICK_MS : TICK_MS;
+		bool tick = stopping || now - looked >= tick_ms * MS;
+		for (conn *c = tick ? http->first : NULL; c; c = c->next)
 			look_at(c, now, stopping);
-		rest(http);
+		looked = tick ? now : looked;
+		/* Whom the last wait told of has been looked at: nobody else knows the closed ones. */
+		dg__conn_bury(http);
+		int rest_ms = http->closing ? CLOSING_TICK_MS : http->conn_count ? TICK_MS : IDLE_TICK_MS;
+		pthread_mutex_unlock(&http->lock);
+		count = dg__watch_wait(&http->watch, rest_ms, told);
+		pthread_mutex_lock(&http->lock);
 	}
 	pthread_mutex_unlock(&http->lock);
 	return NULL;

@@ -13,6 +13,7 @@
 #include <gnutls/gnutls.h>
 
 #include "server/http.h"
+#include "server/http_watch.h"
 
 #define DG__TARGET_MAX 8192u /* bytes of a request's target */
 
@@ -28,6 +29,8 @@ typedef struct conn conn;
 /** A connection, from accept to close. */
 struct conn {
 	conn *previous, *next; /* under the server's list lock */
+	bool closed; /* under it, too: only the timer's thread still knows of it */
+	bool peer_closed; /* the timer's thread's */
 	dg__http *http;
 	const listener *listener;
 	struct MHD_Connection *mhd;
@@ -49,7 +52,9 @@ typedef struct exchange {
 	dg_error fault; /* of the target, code DG_OK: none */
 	bool started; /* headers were seen */
 	bool waiting; /* suspended once; now resumed */
-	bool refused; /* a response was made before the body came */
+	bool answering; /* the whole request is there */
+	bool refused; /* what is answered does not depend on the body */
+	dg__response *refusal; /* owned; what is answered once a body has come that nobody reads */
 	char *body; /* owned */
 	size_t body_room;
 	dg__subscription *subscription;
@@ -62,10 +67,11 @@ struct dg__http {
 	bool tls;
 	gnutls_datum_t ticket_key;
 	char *client_ca_pem; /* owned */
-	pthread_mutex_t lock; /* of the list */
-	pthread_cond_t wake_timer;
+	pthread_mutex_t lock; /* of the lists */
+	dg__watch watch;
 	conn *first;
-	size_t conn_count;
+	conn *dead; /* closed ones, which the timer's thread frees */
+	size_t conn_count, closing; /* closing: whose peer has closed */
 	atomic_uint active; /* exchanges under way */
 	atomic_bool stopping; /* no new waits; suspended connections are resumed */
 	bool timer_stop; /* under lock */
@@ -89,6 +95,8 @@ void dg__conn_ring_at_end(void *user);
 void dg__conn_local(const conn *c, char *buf, size_t size);
 /** Thread that enforces deadlines; user is the server. */
 void *dg__conn_timer(void *user);
+/** Free the closed connections; under the lock, or when no thread is left. */
+void dg__conn_bury(dg__http *http);
 /** How many connections are suspended. */
 size_t dg__conn_suspended(dg__http *http);
 

@@ -140,7 +140,10 @@ static void on_change(void *user)
 static dg_err open_state(gateway *g, dg_error *reterr)
 {
 	const char *directory = g->config.ephemeral ? NULL : g->config.state_dir;
-	dg_err err = dg__store_open(directory, &g->store, reterr);
+	/* With a token in mind: whether there is one is seen below. */
+	dg_err err = dg__config_check(&g->config, 1, reterr);
+	if (err == DG_OK)
+		err = dg__store_open(directory, &g->store, reterr);
 	if (err == DG_OK)
 		err = kept_id(g->store, "gateway_id", g->id, reterr);
 	if (err == DG_OK)

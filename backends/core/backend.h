@@ -30,7 +30,8 @@ typedef enum dg__step {
 	DG__STEP_FMA = 0, /* x = x * a + b */
 	DG__STEP_MUL = 1, /* x = x * a */
 	DG__STEP_DOT2 = 2, /* 32-bit x += a0*b0 + a1*b1 */
-	DG__STEP_DOT4 = 3 /* 32-bit x += a0*b0 + … + a3*b3 */
+	DG__STEP_DOT4 = 3, /* 32-bit x += a0*b0 + … + a3*b3 */
+	DG__STEP_ACC = 4 /* x = x + a * b */
 } dg__step;
 
 #define DG__SHAPE_TEXT_MAX 48
@@ -48,8 +49,8 @@ typedef struct dg__shape {
 	uint32_t items; /* 4-byte sums of READ, independent items of arithmetic; 1..2^26 */
 	bool streaming; /* stores bypass the caches: a figure of its own */
 	/*
-	 * The most that the hardware could do, generously: operations (bytes, for memory) per clock of
-	 * dg__observation.clock_hz, and per second whatever the clock. 0: not known.
+	 * The most that the hardware could do, generously: operations (bytes, for memory) per clock
+	 * of dg__observation.clock_hz, and per second whatever the clock. 0: not known.
 	 */
 	double bound_per_clock, bound_per_s;
 } dg__shape;
@@ -78,7 +79,7 @@ typedef struct dg__dev dg__dev;
 typedef struct dg__buf dg__buf;
 typedef struct dg__kernel dg__kernel;
 
-/** A run of a kernel. Members that its kernel does not use are 0; kernels.def says which it uses. */
+/** A run of a kernel. Members not used by it are 0; kernels.def says which it uses. */
 typedef struct dg__launch {
 	dg__buf *state; /* items of arithmetic, sums of READ, counter of EMPTY */
 	dg__buf *src, *dst; /* memory kernels */
@@ -86,9 +87,9 @@ typedef struct dg__launch {
 	uint64_t a, b; /* arithmetic: operands, bit patterns of the item's type in the low bits */
 	uint64_t window_bytes; /* memory: bytes of one pass, a multiple of 4 */
 	uint64_t stride_bytes; /* memory: from one window to the next, a multiple of 256 */
-	uint64_t windows; /* memory: how many there are; pass p moves window (first + p) % windows */
+	uint64_t windows; /* memory: how many; pass p moves window (first + p) % windows */
 	uint64_t first, passes;
-	uint32_t value; /* WRITE: pass p writes value + p */
+	uint32_t value; /* WRITE: pass p writes bytes of (value + p) % 256 */
 	uint32_t repeat; /* launches, one after the other, all timed together; 1.. */
 	bool graph; /* the launches as one recorded graph; DG_ENOTSUP where there is none */
 } dg__launch;
@@ -107,7 +108,8 @@ typedef struct dg__observation {
 	double temperature_celsius, power_w;
 	/*
 	 * Seconds, counted from some start, in which others had the device to themselves: other
-	 * processes and, on a virtual machine, other guests. Half of the cores busy for 1 s is 0.5 s.
+	 * processes and, on a virtual machine, other guests. Half of the cores busy for one second
+	 * is half a second.
 	 */
 	double other_s;
 	char throttle_reason[64]; /* "" where not throttled */
@@ -145,7 +147,10 @@ struct dg__backend {
 	dg_err (*describe)(const dg__backend *self, uint32_t index, dg_device_info *ret_info,
 		dg_error *reterr);
 
-	/** What it does at this moment; wakes nothing. DG_ENODEVICE, DG_ELOST, DG_EDRIVER, DG_ENOTSUP. */
+	/**
+	 * What it does at this moment; wakes nothing. DG_ENODEVICE, DG_ELOST, DG_EDRIVER,
+	 * DG_ENOTSUP.
+	 */
 	dg_err (*telemetry)(const dg__backend *self, uint32_t index, dg_telemetry *ret_telemetry,
 		dg_error *reterr);
 
@@ -155,7 +160,8 @@ struct dg__backend {
 	 * @param[out] ret_dev  Owned; close().
 	 * @return DG_OK, DG_ENODEVICE, DG_ELOST, DG_EDRIVER, DG_ENOMEM.
 	 */
-	dg_err (*open)(const dg__backend *self, uint32_t index, dg__dev **ret_dev, dg_error *reterr);
+	dg_err (*open)(
+		const dg__backend *self, uint32_t index, dg__dev **ret_dev, dg_error *reterr);
 	/** Give it back; buffers and kernels are destroyed before. NULL is fine. */
 	void (*close)(dg__dev *dev);
 
@@ -169,15 +175,15 @@ struct dg__backend {
 	 * @param[out] ret_buf  Owned; buf_destroy(), before close(). Content undefined.
 	 * @return DG_OK, DG_ENOMEM, DG_ECANCELLED, DG_ETIMEOUT, DG_ELOST, DG_EDRIVER.
 	 */
-	dg_err (*buf_create)(dg__dev *dev, uint64_t size_bytes, const dg__stop *stop, dg__buf **ret_buf,
-		dg_error *reterr);
+	dg_err (*buf_create)(dg__dev *dev, uint64_t size_bytes, const dg__stop *stop,
+		dg__buf **ret_buf, dg_error *reterr);
 	void (*buf_destroy)(dg__dev *dev, dg__buf *buf);
 	/** Copy into a buffer; done when it returns. The range is inside the buffer. */
-	dg_err (*buf_write)(dg__dev *dev, dg__buf *buf, uint64_t offset, const void *data, size_t size,
-		dg_error *reterr);
+	dg_err (*buf_write)(dg__dev *dev, dg__buf *buf, uint64_t offset, const void *data,
+		size_t size, dg_error *reterr);
 	/** Copy out of a buffer. The range is inside the buffer. */
-	dg_err (*buf_read)(dg__dev *dev, const dg__buf *buf, uint64_t offset, void *data, size_t size,
-		dg_error *reterr);
+	dg_err (*buf_read)(dg__dev *dev, const dg__buf *buf, uint64_t offset, void *data,
+		size_t size, dg_error *reterr);
 
 	/**
 	 * The shapes worth trying for a kernel, most promising first.
@@ -201,11 +207,11 @@ struct dg__backend {
 	/**
 	 * Run launch->repeat launches and wait for the last.
 	 *
-	 * @return DG_OK, DG_ETIMEOUT, DG_ECANCELLED (the device stands still again or will: it may be
-	 *         closed), DG_ELOST, DG_EDRIVER, DG_ENOTSUP (graph).
+	 * @return DG_OK, DG_ETIMEOUT, DG_ECANCELLED (the device stands still again or will: it may
+	 *         be closed), DG_ELOST, DG_EDRIVER, DG_ENOTSUP (graph).
 	 */
-	dg_err (*time)(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch, const dg__stop *stop,
-		dg__timing *ret_timing, dg_error *reterr);
+	dg_err (*time)(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch,
+		const dg__stop *stop, dg__timing *ret_timing, dg_error *reterr);
 
 	/**
 	 * See clock, temperature and other load now; may take 5 ms of the device's time.

@@ -33,11 +33,13 @@ static dg_err open_failed(const char *const *names, const char *broken, dg_error
 	char tried[256] = "";
 	size_t used = 0;
 	if (broken[0])
-		return dg_error_set(reterr, DG_EDRIVER, "the driver library does not load: %s", broken);
+		return dg_error_set(
+			reterr, DG_EDRIVER, "the driver library does not load: %s", broken);
 	for (size_t i = 0; names[i] && used < sizeof(tried); i++)
-		used += (size_t)snprintf(tried + used, sizeof(tried) - used, "%s%s", i ? ", " : "", names[i]);
-	return dg_error_set(reterr, DG_ENODRIVER, "the driver library is not installed; looked for %s",
-		tried);
+		used += (size_t)snprintf(
+			tried + used, sizeof(tried) - used, "%s%s", i ? ", " : "", names[i]);
+	return dg_error_set(
+		reterr, DG_ENODRIVER, "the driver library is not installed; looked for %s", tried);
 }
 
 dg_err dg__dynlib_open(const char *const *names, dg__dynlib **ret_lib, dg_error *reterr)
@@ -85,8 +87,8 @@ static void *find(dg__dynlib *lib, const dg__symbol *symbol)
 	return address;
 }
 
-dg_err dg__dynlib_load(dg__dynlib *lib, const dg__symbol *symbols, size_t count, void *table,
-	dg_error *reterr)
+dg_err dg__dynlib_load(
+	dg__dynlib *lib, const dg__symbol *symbols, size_t count, void *table, dg_error *reterr)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!find(lib, &symbols[i]))
@@ -94,7 +96,10 @@ dg_err dg__dynlib_load(dg__dynlib *lib, const dg__symbol *symbols, size_t count,
 				symbols[i].name);
 	for (size_t i = 0; i < count; i++) {
 		void *address = find(lib, &symbols[i]);
-		/* C has no conversion from void * to a function pointer; POSIX grants the same bytes. */
+		/*
+		 * C has no conversion from void * to a function pointer; POSIX grants the same
+		 * bytes.
+		 */
 		memcpy((char *)table + symbols[i].offset, &address, sizeof(address));
 	}
 	return DG_OK;

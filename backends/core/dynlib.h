@@ -22,12 +22,12 @@ typedef struct dg__symbol {
  *
  * @param names  NULL-terminated: "libcrypto.so.3", or paths.
  * @param[out] ret_lib  Owned; dg__dynlib_close().
- * @return DG_OK, DG_ENODRIVER (none of them is there: lists what was tried), DG_EDRIVER (one is there
- *         and does not load: the loader's words), DG_ENOMEM.
+ * @return DG_OK, DG_ENODRIVER (none of them is there: lists what was tried), DG_EDRIVER (one is
+ *         there and does not load: the loader's words), DG_ENOMEM.
  * Threads: safe. Blocks: runs the library's constructors.
  */
-dg_err dg__dynlib_open(const char *const *names, dg__dynlib **ret_lib, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__dynlib_open(
+	const char *const *names, dg__dynlib **ret_lib, dg_error *reterr) DG_MUST_CHECK;
 
 /** Close; NULL is fine. */
 void dg__dynlib_close(dg__dynlib *lib);

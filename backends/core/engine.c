@@ -40,8 +40,8 @@ static const dg__pace quick_pace = {
 
 /* Detection. */
 
-static dg_err describe_all(const dg__backend *backend, uint32_t count, dg__device_list *list,
-	dg_error *reterr)
+static dg_err describe_all(
+	const dg__backend *backend, uint32_t count, dg__device_list *list, dg_error *reterr)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		dg__device_entry *entry = &list->entries[list->count];
@@ -69,8 +69,9 @@ dg_err dg__engine_detect(const dg__backend *backend, dg__device_list *ret_device
 	if (err)
 		return err;
 	if (count > DG__DEVICES_MAX)
-		return dg_error_set(reterr, DG_EDRIVER, "%s counts %u devices, at most %d are served",
-			backend->name, (unsigned)count, DG__DEVICES_MAX);
+		return dg_error_set(reterr, DG_EDRIVER,
+			"%s counts %u devices, at most %d are served", backend->name,
+			(unsigned)count, DG__DEVICES_MAX);
 	list.entries = calloc(count ? count : 1, sizeof(*list.entries));
 	if (!list.entries)
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
@@ -118,8 +119,8 @@ static dg_err make_probe(dg__run *run, const dg_key *key, dg__probe *probe, dg_e
 	case DG_MODE_COMPUTE:
 		return dg__probe_arithmetic(run, key->dtype, probe, reterr);
 	case DG_MODE_CMMA:
-		return dg_error_set(reterr, DG_ENOTSUP, "the device has no matrix units that %s uses",
-			run->backend->name);
+		return dg_error_set(reterr, DG_ENOTSUP,
+			"the device has no matrix units that %s uses", run->backend->name);
 	case DG_MODE_LAUNCH:
 		return dg__probe_launch(run, probe, reterr);
 	default:
@@ -173,7 +174,7 @@ static void set_failed(dg_value *value, dg_err code, const char *reason)
 static bool ends_run(const dg__run *run, dg_err err)
 {
 	return err == DG_ELOST || err == DG_ENODEVICE || err == DG_ECANCELLED ||
-		(err && interrupted(run, NULL) != DG_OK) || (err && !run->dev);
+	       (err && interrupted(run, NULL) != DG_OK) || (err && !run->dev);
 }
 
 static dg_err run_key(dg__run *run, dg_value *value, dg_error *reterr)
@@ -203,14 +204,38 @@ static dg_err run_key(dg__run *run, dg_value *value, dg_error *reterr)
 	return DG_OK;
 }
 
-static dg_err run_all(dg__run *run, size_t count, dg_value *values, size_t *ret_done,
-	dg_error *reterr)
+/* Whether two keys are one and the same work: integers of one width, signed and unsigned. */
+static bool is_twin(const dg_key *a, const dg_key *b)
+{
+	return a->mode == DG_MODE_COMPUTE && b->mode == DG_MODE_COMPUTE && a->dtype != b->dtype &&
+	       dg_dtype_family_of(a->dtype) != DG_FAMILY_FLOAT &&
+	       dg_dtype_family_of(b->dtype) != DG_FAMILY_FLOAT &&
+	       dg_dtype_bits(a->dtype) == dg_dtype_bits(b->dtype);
+}
+
+/* Take the figure of a twin that this run has measured already. */
+static bool take_twin(const dg_value *values, size_t i, dg_value *value)
+{
+	for (size_t j = 0; j < i; j++)
+		if (values[j].status == DG_STATUS_OK && is_twin(&values[j].key, &value->key)) {
+			dg_key key = value->key;
+			*value = values[j];
+			value->key = key;
+			return true;
+		}
+	return false;
+}
+
+static dg_err run_all(
+	dg__run *run, size_t count, dg_value *values, size_t *ret_done, dg_error *reterr)
 {
 	const dg__engine_options *o = run->options;
 	for (size_t i = 0; i < count; i++) {
 		if (o->progress)
 			o->progress((uint32_t)i, (uint32_t)count, &values[i].key, o->user);
-		dg_err err = run_key(run, &values[i], reterr);
+		dg_err err = interrupted(run, NULL) || !take_twin(values, i, &values[i])
+				     ? run_key(run, &values[i], reterr)
+				     : DG_OK;
 		*ret_done = i + (err ? 0 : 1);
 		if (err)
 			return err;

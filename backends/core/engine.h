@@ -9,13 +9,11 @@
 
 #include "api/wire.h"
 #include "backends/core/backend.h"
-
-/** Part of every cache key: figures of different versions are not compared. */
-#define DG__ENGINE_VERSION "1"
+#include "backends/core/version.h"
 
 /**
- * Set to 1 in the environment, samples are few and short and buffers small: for tests, which look at
- * behaviour and not at figures.
+ * Set to 1 in the environment, samples are few and short and buffers small: for tests, which look
+ * at behaviour and not at figures.
  */
 #define DG__ENGINE_QUICK_VARIABLE "DG_ENGINE_QUICK"
 
@@ -35,20 +33,21 @@ typedef struct dg__engine_options {
  *         backend is malformed).
  * Threads: one caller per backend. Blocks: as the driver does.
  */
-dg_err dg__engine_detect(const dg__backend *backend, dg__device_list *ret_devices, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__engine_detect(
+	const dg__backend *backend, dg__device_list *ret_devices, dg_error *reterr) DG_MUST_CHECK;
 
 /**
  * Measure keys on a device: one value per key, in order; a key that fails leaves the others alone.
+ * Signed and unsigned integers of one width share one measurement.
  *
  * @param options  NULL: none.
  * @param[out] ret_values  Room for count.
- * @return DG_OK, DG_ENODEVICE, DG_ELOST, DG_EDRIVER, DG_ECANCELLED, DG_ETIMEOUT, DG_ENOMEM; then the
- *         values not measured carry the code and reason.
+ * @return DG_OK, DG_ENODEVICE, DG_ELOST, DG_EDRIVER, DG_ECANCELLED, DG_ETIMEOUT, DG_ENOMEM; then
+ *         the values not measured carry the code and reason.
  * Threads: one caller per backend and device. Blocks: until the deadline.
  */
 dg_err dg__engine_measure(const dg__backend *backend, uint32_t device, const dg_key *keys,
-	size_t count, const dg__engine_options *options, dg_value *ret_values, dg_error *reterr)
-	DG_MUST_CHECK;
+	size_t count, const dg__engine_options *options, dg_value *ret_values,
+	dg_error *reterr) DG_MUST_CHECK;
 
 #endif

@@ -19,7 +19,8 @@ static void copy_text(char *to, size_t size, const char *from)
 /* Iterations that the value counts as one, so that whole nanoseconds tell it well enough. */
 static uint64_t group_of(const dg__outcome *out)
 {
-	return out->stats.best_ns >= SHORT_NS ? 1 : (uint64_t)ceil(SHORT_NS * 10 / out->stats.best_ns);
+	return out->stats.best_ns >= SHORT_NS ? 1
+					      : (uint64_t)ceil(SHORT_NS * 10 / out->stats.best_ns);
 }
 
 static void fill_times(const dg__probe *probe, const dg__outcome *out, dg_value *value)
@@ -33,7 +34,9 @@ static void fill_times(const dg__probe *probe, const dg__outcome *out, dg_value 
 	value->duration_ns = (uint64_t)llround(out->stats.best_ns * unit);
 	e->samples = out->stats.count;
 	uint64_t iterations = out->count / group;
-	e->iterations = iterations < 1 ? 1 : iterations > UINT32_MAX ? UINT32_MAX : (uint32_t)iterations;
+	e->iterations = iterations < 1            ? 1
+			: iterations > UINT32_MAX ? UINT32_MAX
+						  : (uint32_t)iterations;
 	e->best_ns = value->duration_ns;
 	e->median_ns = (uint64_t)llround(dg__stats_median(&out->stats) * unit);
 	e->spread = dg__stats_spread(&out->stats);
@@ -43,14 +46,15 @@ static void fill_marks(const dg__outcome *out, dg_evidence *e)
 {
 	const dg__observation *seen = &out->after;
 	bool slower = out->clock_before_hz > 0 && out->clock_after_hz > 0 &&
-		out->clock_after_hz < out->clock_before_hz * THROTTLE_MARK;
+		      out->clock_after_hz < out->clock_before_hz * THROTTLE_MARK;
 	bool told = (seen->present & DG__SEEN_THROTTLE) && seen->throttle_reason[0];
 	if (slower || told)
 		e->flags |= DG_FLAG_THROTTLED;
 	if (told)
 		copy_text(e->throttle_reason, sizeof(e->throttle_reason), seen->throttle_reason);
 	else if (slower)
-		copy_text(e->throttle_reason, sizeof(e->throttle_reason), "the clock fell during the run");
+		copy_text(e->throttle_reason, sizeof(e->throttle_reason),
+			"the clock fell during the run");
 	if (out->has_busy && out->busy_fraction > BUSY_MARK)
 		e->flags |= DG_FLAG_DISTURBED;
 	if (!out->settled)
@@ -92,10 +96,12 @@ static void fill_memory(const dg__run *run, const dg__probe *probe, dg_evidence 
 	bool copy = probe->ask.kernel == DG__KERNEL_COPY;
 	if (!probe->key_window)
 		return;
-	e->working_set_bytes = (probe->ask.resident ? probe->key_window : run->pool.bytes) *
-		(copy ? 2 : 1);
+	e->working_set_bytes =
+		(probe->ask.resident ? probe->key_window : run->pool.bytes) * (copy ? 2 : 1);
 	copy_text(e->traffic, sizeof(e->traffic),
-		copy ? "read+write" : probe->ask.kernel == DG__KERNEL_READ ? "read" : "write");
+		copy                                   ? "read+write"
+		: probe->ask.kernel == DG__KERNEL_READ ? "read"
+						       : "write");
 }
 
 /* The most that can be, in the value's own unit a second; 0: nothing is known. */
@@ -122,21 +128,23 @@ static bool refuse(const dg__probe *probe, const dg__outcome *out, dg_value *val
 	value->status = DG_STATUS_REFUSED;
 	value->code = DG_EIMPLAUSIBLE;
 	snprintf(value->reason, sizeof(value->reason),
-		"%s was measured, but the device can do at most %s at the clock observed", got, most);
+		"%s was measured, but the device can do at most %s at the clock observed", got,
+		most);
 	value->ops_count = 0;
 	value->duration_ns = 0;
 	return true;
 }
 
-void dg__judge(const dg__run *run, const dg__probe *probe, const dg__outcome *outcome,
-	dg_value *value)
+void dg__judge(
+	const dg__run *run, const dg__probe *probe, const dg__outcome *outcome, dg_value *value)
 {
 	dg_evidence *e = &value->evidence;
 	fill_times(probe, outcome, value);
 	fill_marks(outcome, e);
 	fill_observed(outcome, e);
 	fill_memory(run, probe, e);
-	copy_text(e->clock_source, sizeof(e->clock_source), outcome->device_clock ? "device" : "host");
+	copy_text(e->clock_source, sizeof(e->clock_source),
+		outcome->device_clock ? "device" : "host");
 	copy_text(e->shape, sizeof(e->shape), outcome->shape.text);
 	value->status = DG_STATUS_OK;
 	value->code = DG_OK;

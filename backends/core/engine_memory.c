@@ -46,7 +46,8 @@ static uint64_t scale_passes(dg__probe *probe, const dg__shape *shape, uint64_t 
 static double pass_elements(const dg__probe *probe, const dg__shape *shape)
 {
 	(void)shape;
-	return (double)(window_now(probe) / 4) * (probe->ask.kernel == DG__KERNEL_COPY ? 2 : 1);
+	uint64_t elements = window_now(probe) / 4;
+	return (double)(probe->ask.kernel == DG__KERNEL_COPY ? 2 * elements : elements);
 }
 
 /* READ: the sums tell. */
@@ -96,8 +97,9 @@ static dg_err check_read(dg__probe *probe, const dg__shape *shape, dg_error *ret
 		got += part;
 	}
 	if (got != expected)
-		return dg_error_set(reterr, DG_EMISMATCH, "%s: the words read sum up to %#" PRIx32
-			", expected %#" PRIx32, shape->text, got, expected);
+		return dg_error_set(reterr, DG_EMISMATCH,
+			"%s: the words read sum up to %#" PRIx32 ", expected %#" PRIx32,
+			shape->text, got, expected);
 	move_on(probe);
 	return DG_OK;
 }
@@ -154,8 +156,8 @@ static dg_err arm_copy(dg__probe *probe, const dg__shape *shape, dg_error *reter
 	for (unsigned i = 0; !err && i < spot_count(probe); i++) {
 		spot s = spot_of(probe, i);
 		memset(probe->host, 0x5a, s.size);
-		err = run->backend->buf_write(run->dev, probe->launch.dst, s.offset, probe->host, s.size,
-			reterr);
+		err = run->backend->buf_write(
+			run->dev, probe->launch.dst, s.offset, probe->host, s.size, reterr);
 	}
 	return err;
 }
@@ -165,20 +167,22 @@ static uint32_t word_expected(const dg__probe *probe, const spot *s, size_t word
 	const dg__launch *l = &probe->launch;
 	if (probe->ask.kernel == DG__KERNEL_COPY)
 		return probe->run->pattern->words[(s->offset / 4 + word) % DG__PATTERN_WORDS];
-	return l->value + (uint32_t)(l->windows == 1 ? l->passes - 1 : s->pass);
+	uint64_t last = l->windows == 1 ? l->passes - 1 : s->pass;
+	return (uint32_t)((l->value + last) & 0xff) * 0x01010101u;
 }
 
 static dg_err check_spot(dg__probe *probe, const dg__shape *shape, const spot *s, dg_error *reterr)
 {
 	dg__run *run = probe->run;
-	dg_err err = run->backend->buf_read(run->dev, probe->launch.dst, s->offset, probe->host, s->size,
-		reterr);
+	dg_err err = run->backend->buf_read(
+		run->dev, probe->launch.dst, s->offset, probe->host, s->size, reterr);
 	for (size_t i = 0; !err && i < s->size / 4; i++) {
 		uint32_t got, expected = word_expected(probe, s, i);
 		memcpy(&got, probe->host + i * 4, sizeof(got));
 		if (got != expected)
 			return dg_error_set(reterr, DG_EMISMATCH,
-				"%s: the word at byte %" PRIu64 " is %#" PRIx32 ", expected %#" PRIx32,
+				"%s: the word at byte %" PRIu64 " is %#" PRIx32
+				", expected %#" PRIx32,
 				shape->text, s->offset + i * 4, got, expected);
 	}
 	return err;
@@ -213,8 +217,9 @@ static dg_err own_buffers(dg__probe *probe, dg_access access, dg_error *reterr)
 	dg__room room = { 0 };
 	dg_err err = probe->run->backend->room(probe->run->dev, &room, reterr);
 	if (!err && (bytes > room.buffer_bytes || bytes > room.total_bytes / 2))
-		return dg_error_set(reterr, DG_ENOTSUP, "%" PRIu64 " bytes per buffer do not fit; %" PRIu64
-			" can be used", bytes, room.total_bytes / 2);
+		return dg_error_set(reterr, DG_ENOTSUP,
+			"%" PRIu64 " bytes per buffer do not fit; %" PRIu64 " can be used", bytes,
+			room.total_bytes / 2);
 	if (!err && access != DG_WRITE)
 		err = dg__pool_buffer(probe->run, bytes, true, &probe->src, reterr);
 	if (!err && access != DG_READ)
@@ -234,7 +239,7 @@ static dg_err pool_buffers(dg__probe *probe, const dg_key *key, dg_error *reterr
 	/* The default is 512 MiB, or all there is. */
 	if (whole)
 		probe->key_window = run->pace.pool_bytes < run->pool.bytes ? run->pace.pool_bytes
-									    : run->pool.bytes;
+									   : run->pool.bytes;
 	probe->launch.src = run->pool.src;
 	probe->launch.dst = run->pool.dst;
 	return DG_OK;
@@ -243,8 +248,11 @@ static dg_err pool_buffers(dg__probe *probe, const dg_key *key, dg_error *reterr
 dg_err dg__probe_memory(dg__run *run, const dg_key *key, dg__probe *ret_probe, dg_error *reterr)
 {
 	bool resident = key->mode == DG_MODE_RESIDENT;
-	dg__probe probe = { .kind = &kinds[key->access], .run = run, .purpose = DG__TO_TIME,
-		.budget_ns = key->mode == DG_MODE_MEMORY ? run->pace.budget_ns : run->pace.budget_ns / 2,
+	dg__probe probe = { .kind = &kinds[key->access],
+		.run = run,
+		.purpose = DG__TO_TIME,
+		.budget_ns =
+			key->mode == DG_MODE_MEMORY ? run->pace.budget_ns : run->pace.budget_ns / 2,
 		.ask = { .kernel = kernels[key->access], .resident = resident },
 		.key_window = key->bytes & ~(uint64_t)3 };
 	*ret_probe = probe;

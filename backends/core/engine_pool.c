@@ -37,15 +37,16 @@ static dg_err fill(dg__run *run, dg__buf *buf, uint64_t bytes, dg_error *reterr)
 		size_t size = left < DG__PATTERN_BYTES ? (size_t)left : DG__PATTERN_BYTES;
 		dg_err err = stopped(run, reterr);
 		if (!err)
-			err = run->backend->buf_write(run->dev, buf, at, run->pattern->words, size, reterr);
+			err = run->backend->buf_write(
+				run->dev, buf, at, run->pattern->words, size, reterr);
 		if (err)
 			return err;
 	}
 	return DG_OK;
 }
 
-dg_err dg__pool_buffer(dg__run *run, uint64_t bytes, bool filled, dg__buf **ret_buf,
-	dg_error *reterr)
+dg_err dg__pool_buffer(
+	dg__run *run, uint64_t bytes, bool filled, dg__buf **ret_buf, dg_error *reterr)
 {
 	dg__buf *buf = NULL;
 	dg_err err = make_pattern(run, reterr);
@@ -81,8 +82,8 @@ static dg_err choose_size(dg__run *run, uint64_t bytes, dg_error *reterr)
 	dg_err err = run->backend->room(run->dev, &room, reterr);
 	if (err)
 		return err;
-	uint64_t each = room.total_bytes / 2 < room.buffer_bytes ? room.total_bytes / 2
-								  : room.buffer_bytes;
+	uint64_t each =
+		room.total_bytes / 2 < room.buffer_bytes ? room.total_bytes / 2 : room.buffer_bytes;
 	uint64_t want = larger(run->pace.pool_bytes, (bytes + GRAIN - 1) / GRAIN * GRAIN);
 	if (!run->quick)
 		want = larger(want, room.cache_bytes * CACHES_WANTED);
@@ -91,12 +92,14 @@ static dg_err choose_size(dg__run *run, uint64_t bytes, dg_error *reterr)
 	if (want > GRAIN)
 		want -= want % GRAIN;
 	if (want < bytes)
-		return dg_error_set(reterr, DG_ENOTSUP, "%" PRIu64 " bytes per buffer do not fit; %" PRIu64
-			" can be used", bytes, want);
+		return dg_error_set(reterr, DG_ENOTSUP,
+			"%" PRIu64 " bytes per buffer do not fit; %" PRIu64 " can be used", bytes,
+			want);
 	if (want < 256 || (!run->quick && want < room.cache_bytes * CACHES_NEEDED))
-		return dg_error_set(reterr, DG_ENOTSUP, "buffers of %" PRIu64 " bytes are all the memory "
-			"that can be used, too little beside a cache of %" PRIu64 " bytes", want,
-			room.cache_bytes);
+		return dg_error_set(reterr, DG_ENOTSUP,
+			"buffers of %" PRIu64 " bytes are all the memory "
+			"that can be used, too little beside a cache of %" PRIu64 " bytes",
+			want, room.cache_bytes);
 	run->pool = (dg__pool){ .bytes = want, .cache_bytes = room.cache_bytes };
 	return DG_OK;
 }

@@ -56,10 +56,12 @@ static dg_err arm_items(dg__probe *probe, const dg__shape *shape, dg_error *rete
 		return err;
 	/* Little-endian hosts alone: the low bytes of a pattern come first. */
 	for (uint32_t i = 0; i < shape->items; i++)
-		memcpy(probe->host + (size_t)i * o->item_bytes, &o->seeds[i % DG__SEEDS], o->item_bytes);
+		memcpy(probe->host + (size_t)i * o->item_bytes, &o->seeds[i % DG__SEEDS],
+			o->item_bytes);
 	probe->launch.a = o->a;
 	probe->launch.b = o->b;
-	return run->backend->buf_write(run->dev, probe->state, 0, probe->host, (size_t)bytes, reterr);
+	return run->backend->buf_write(
+		run->dev, probe->state, 0, probe->host, (size_t)bytes, reterr);
 }
 
 static dg_err check_items(dg__probe *probe, const dg__shape *shape, dg_error *reterr)
@@ -69,8 +71,8 @@ static dg_err check_items(dg__probe *probe, const dg__shape *shape, dg_error *re
 	size_t bytes = (size_t)shape->items * o->item_bytes;
 	uint64_t expected[DG__SEEDS];
 	for (unsigned i = 0; i < DG__SEEDS; i++)
-		expected[i] = dg__expect_item(shape->step, probe->dtype, probe->purpose, o, i,
-			probe->launch.steps);
+		expected[i] = dg__expect_item(
+			shape->step, probe->dtype, probe->purpose, o, i, probe->launch.steps);
 	dg_err err = run->backend->buf_read(run->dev, probe->state, 0, probe->host, bytes, reterr);
 	for (uint32_t i = 0; !err && i < shape->items; i++) {
 		uint64_t got = 0;
@@ -114,7 +116,9 @@ static bool kernel_of(dg_dtype dtype, dg__kernel_id *ret_kernel, dg_dtype *ret_d
 
 dg_err dg__probe_arithmetic(dg__run *run, dg_dtype dtype, dg__probe *ret_probe, dg_error *reterr)
 {
-	dg__probe probe = { .kind = &arithmetic, .run = run, .purpose = DG__TO_TIME,
+	dg__probe probe = { .kind = &arithmetic,
+		.run = run,
+		.purpose = DG__TO_TIME,
 		.budget_ns = run->pace.budget_ns };
 	if (!kernel_of(dtype, &probe.ask.kernel, &probe.dtype))
 		return dg_error_set(reterr, DG_ENOTSUP, "there is no kernel for arithmetic in %s",
@@ -147,8 +151,9 @@ static dg_err check_counter(dg__probe *probe, const dg__shape *shape, dg_error *
 	uint32_t got = 0;
 	dg_err err = run->backend->buf_read(run->dev, probe->state, 0, &got, sizeof(got), reterr);
 	if (!err && got != probe->launch.repeat)
-		return dg_error_set(reterr, DG_EMISMATCH, "%s: %" PRIu32 " of %" PRIu32 " launches took place",
-			shape->text, got, probe->launch.repeat);
+		return dg_error_set(reterr, DG_EMISMATCH,
+			"%s: %" PRIu32 " of %" PRIu32 " launches took place", shape->text, got,
+			probe->launch.repeat);
 	return err;
 }
 
@@ -163,8 +168,11 @@ static const dg__probe_kind launches = { scale_launches, arm_counter, check_coun
 
 dg_err dg__probe_launch(dg__run *run, dg__probe *ret_probe, dg_error *reterr)
 {
-	dg__probe probe = { .kind = &launches, .run = run, .ask.kernel = DG__KERNEL_EMPTY,
-		.purpose = DG__TO_TIME, .budget_ns = run->pace.budget_ns / 2 };
+	dg__probe probe = { .kind = &launches,
+		.run = run,
+		.ask.kernel = DG__KERNEL_EMPTY,
+		.purpose = DG__TO_TIME,
+		.budget_ns = run->pace.budget_ns / 2 };
 	*ret_probe = probe;
 	return dg__probe_state(ret_probe, sizeof(uint32_t), reterr);
 }

@@ -69,7 +69,9 @@ struct dg__probe {
 	dg__launch launch;
 	dg__purpose purpose;
 	uint64_t budget_ns;
-	uint64_t window_limit; /* memory: longer windows are cut while searching and proving; 0: not */
+	uint64_t
+		/* memory: longer windows are cut while searching and proving; 0: not */
+		window_limit;
 	/* Kinds' own. */
 	dg__buf *state, *src, *dst; /* owned by the probe, NULL where it has none */
 	uint64_t state_bytes;
@@ -96,8 +98,8 @@ typedef struct dg__outcome {
 /* engine_probe.c: kinds of figures. */
 
 /** Arithmetic in dtype. DG_ENOTSUP, DG_ENOMEM, … */
-dg_err dg__probe_arithmetic(dg__run *run, dg_dtype dtype, dg__probe *ret_probe, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__probe_arithmetic(
+	dg__run *run, dg_dtype dtype, dg__probe *ret_probe, dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__probe_launch(dg__run *run, dg__probe *ret_probe, dg_error *reterr) DG_MUST_CHECK;
 void dg__probe_finish(dg__probe *probe);
 /** Room for so many bytes in state and host. */
@@ -106,14 +108,14 @@ dg_err dg__probe_state(dg__probe *probe, uint64_t bytes, dg_error *reterr) DG_MU
 /* engine_memory.c */
 
 /** Memory, cold or resident. DG_ENOTSUP where so much does not fit. */
-dg_err dg__probe_memory(dg__run *run, const dg_key *key, dg__probe *ret_probe, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__probe_memory(
+	dg__run *run, const dg_key *key, dg__probe *ret_probe, dg_error *reterr) DG_MUST_CHECK;
 
 /* engine_pool.c */
 
 /** Have the pool, of at least bytes in each buffer, with what access needs filled in. */
-dg_err dg__pool_prepare(dg__run *run, dg_access access, uint64_t bytes, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__pool_prepare(
+	dg__run *run, dg_access access, uint64_t bytes, dg_error *reterr) DG_MUST_CHECK;
 void dg__pool_finish(dg__run *run);
 /** A buffer of pattern; stops as the run's key does. */
 dg_err dg__pool_buffer(dg__run *run, uint64_t bytes, bool filled, dg__buf **ret_buf,
@@ -127,7 +129,7 @@ dg_err dg__sample_probe(dg__probe *probe, dg__outcome *ret_outcome, dg_error *re
 /* engine_judge.c: what it is worth. */
 
 /** Fill value in from what came out; refuse what cannot be. */
-void dg__judge(const dg__run *run, const dg__probe *probe, const dg__outcome *outcome,
-	dg_value *value);
+void dg__judge(
+	const dg__run *run, const dg__probe *probe, const dg__outcome *outcome, dg_value *value);
 
 #endif

@@ -1,4 +1,6 @@
-/* How a figure is found: a short search among shapes, then samples until they settle. See engine.h. */
+/*
+ * How a figure is found: a short search among shapes, then samples until they settle. See engine.h.
+ */
 #include <stdlib.h>
 
 #include "backends/core/clock.h"
@@ -39,8 +41,8 @@ static bool disagree(const dg__timing *t)
 	return t->has_device && (double)t->device_ns > (double)t->host_ns * 1.02 + 1000;
 }
 
-static dg_err take_sample(dg__probe *probe, const candidate *c, uint64_t count, sample *ret_sample,
-	dg_error *reterr)
+static dg_err take_sample(
+	dg__probe *probe, const candidate *c, uint64_t count, sample *ret_sample, dg_error *reterr)
 {
 	const dg__run *run = probe->run;
 	dg__timing timing = { 0 };
@@ -49,7 +51,8 @@ static dg_err take_sample(dg__probe *probe, const candidate *c, uint64_t count, 
 	if (!err)
 		err = probe->kind->arm(probe, &c->shape, reterr);
 	if (!err)
-		err = run->backend->time(run->dev, c->kernel, &probe->launch, &run->stop, &timing, reterr);
+		err = run->backend->time(
+			run->dev, c->kernel, &probe->launch, &run->stop, &timing, reterr);
 	if (!err)
 		err = probe->kind->check(probe, &c->shape, reterr);
 	if (err)
@@ -120,8 +123,8 @@ static dg_err warm_up(dg__probe *probe, const candidate *c, dg_error *reterr)
 static dg_err try_first(dg__probe *probe, candidate *c, uint64_t start, dg_error *reterr)
 {
 	dg__run *run = probe->run;
-	dg_err err = run->backend->kernel_create(run->dev, probe->ask.kernel, &c->shape, &c->kernel,
-		reterr);
+	dg_err err = run->backend->kernel_create(
+		run->dev, probe->ask.kernel, &c->shape, &c->kernel, reterr);
 	if (!err)
 		err = prove(probe, c, reterr);
 	if (!err)
@@ -143,7 +146,8 @@ static int by_rate(const void *a, const void *b)
 static dg_err run_finals(dg__probe *probe, candidate *list, size_t count, dg_error *reterr)
 {
 	size_t finalists = 1;
-	while (finalists < count && finalists < FINALISTS && list[finalists].per_s > 0.8 * list[0].per_s)
+	while (finalists < count && finalists < FINALISTS &&
+		list[finalists].per_s > 0.8 * list[0].per_s)
 		finalists++;
 	if (finalists == 1)
 		return DG_OK;
@@ -151,7 +155,8 @@ static dg_err run_finals(dg__probe *probe, candidate *list, size_t count, dg_err
 		list[i].per_s = 0;
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < finalists; i++) {
-			dg_err err = try_again(probe, &list[i], list[i].count * FINAL_LENGTH, reterr);
+			dg_err err =
+				try_again(probe, &list[i], list[i].count * FINAL_LENGTH, reterr);
 			if (err)
 				return err;
 		}
@@ -180,8 +185,8 @@ static dg_err search(dg__probe *probe, candidate *list, size_t count, dg_error *
 	return list[0].per_s > 0 ? run_finals(probe, list, count, reterr) : err;
 }
 
-static dg_err measure_full(dg__probe *probe, const candidate *c, dg__outcome *found,
-	dg_error *reterr)
+static dg_err measure_full(
+	dg__probe *probe, const candidate *c, dg__outcome *found, dg_error *reterr)
 {
 	const dg__run *run = probe->run;
 	uint64_t count = 1, start = probe->key_window > SEARCH_WINDOW ? 1 : c->count;
@@ -203,8 +208,8 @@ static dg_err measure_full(dg__probe *probe, const candidate *c, dg__outcome *fo
 	return err;
 }
 
-static dg_err measure_sustained(dg__probe *probe, const candidate *c, uint64_t count,
-	double *ret_per_s, dg_error *reterr)
+static dg_err measure_sustained(
+	dg__probe *probe, const candidate *c, uint64_t count, double *ret_per_s, dg_error *reterr)
 {
 	double units = 0, ns = 0;
 	while (ns < (double)probe->run->pace.sustained_ns) {
@@ -238,7 +243,7 @@ static void note_observations(const dg__observation *before, uint64_t before_ns,
 	if (!(both & DG__SEEN_OTHER))
 		return;
 	double share = (found->after.other_s - before->other_s) * 1e9 /
-		(double)(dg__clock_ns() - before_ns);
+		       (double)(dg__clock_ns() - before_ns);
 	found->has_busy = true;
 	found->busy_fraction = share < 0 ? 0 : share > 1 ? 1 : share;
 }
@@ -263,8 +268,8 @@ static void destroy(dg__run *run, candidate *list, size_t count)
 			run->backend->kernel_destroy(run->dev, list[i].kernel);
 }
 
-static dg_err measure_best(dg__probe *probe, candidate *list, size_t count, dg__outcome *found,
-	dg_error *reterr)
+static dg_err measure_best(
+	dg__probe *probe, candidate *list, size_t count, dg__outcome *found, dg_error *reterr)
 {
 	dg__run *run = probe->run;
 	probe->window_limit = SEARCH_WINDOW;
@@ -278,15 +283,16 @@ static dg_err measure_best(dg__probe *probe, candidate *list, size_t count, dg__
 	found->shape = list[0].shape;
 	err = measure_full(probe, &list[0], found, reterr);
 	if (!err && run->options->sustained)
-		err = measure_sustained(probe, &list[0], found->count, &found->sustained_per_s, reterr);
+		err = measure_sustained(
+			probe, &list[0], found->count, &found->sustained_per_s, reterr);
 	observe(run, &found->after);
 	note_observations(&before, before_ns, found);
 	return err;
 }
 
 /* A second figure beside the first: the best of a few samples is enough. */
-static dg_err measure_streaming(dg__probe *probe, candidate *list, size_t count, dg__outcome *found,
-	dg_error *reterr)
+static dg_err measure_streaming(
+	dg__probe *probe, candidate *list, size_t count, dg__outcome *found, dg_error *reterr)
 {
 	if (!count)
 		return DG_OK;
@@ -307,7 +313,8 @@ dg_err dg__sample_probe(dg__probe *probe, dg__outcome *ret_outcome, dg_error *re
 	if (err)
 		return err;
 	if (count < 1 || count > DG__SHAPES_PER_KERNEL)
-		return dg_error_set(reterr, DG_EDRIVER, "%s offers %zu shapes", run->backend->name, count);
+		return dg_error_set(
+			reterr, DG_EDRIVER, "%s offers %zu shapes", run->backend->name, count);
 	candidate *list = calloc(count, sizeof(*list));
 	dg__outcome *found = calloc(1, sizeof(*found));
 	if (!list || !found) {
@@ -316,7 +323,8 @@ dg_err dg__sample_probe(dg__probe *probe, dg__outcome *ret_outcome, dg_error *re
 	}
 	size_t plain = streaming_last(shapes, count);
 	if (!plain) {
-		err = dg_error_set(reterr, DG_EDRIVER, "%s offers streaming shapes alone", run->backend->name);
+		err = dg_error_set(
+			reterr, DG_EDRIVER, "%s offers streaming shapes alone", run->backend->name);
 		goto out;
 	}
 	for (size_t i = 0; i < count; i++)

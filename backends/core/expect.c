@@ -1,12 +1,16 @@
 /*
  * See expect.h.
  *
- * Timing a float step: x = x * a + 0 with a the largest value below 1. A product x * a lies at least
- * half and less than a whole unit in the last place below x, and rounds to the next value below x:
- * each step lowers the bit pattern of x by one, fused or not, until the smallest normal number, where
- * the tie goes back to the even pattern. All bits of the significands are in use meanwhile.
+ * Timing a float step: x = x * a + 0 with a the largest value below 1. A product x * a lies at
+ * least half and less than a whole unit in the last place below x, and rounds to the next value
+ * below x: each step lowers the bit pattern of x by one, fused or not, until the smallest normal
+ * number, where the tie goes back to the even pattern. All bits of the significands are in use
+ * meanwhile.
  *
  * Proving it: x = x * -3 + 5 on small integers, a few steps, exact in every format.
+ *
+ * Sums of products (ACC, DOT2 of floats) step through whole numbers that the item holds exactly,
+ * until a step is no more than half of a unit in the last place and the sum stays where it is.
  */
 #include "backends/core/expect.h"
 
@@ -20,10 +24,14 @@ typedef struct format {
 static format format_of(dg_dtype dtype)
 {
 	switch (dtype) {
-	case DG_F64: return (format){ 64, 52, 1023 };
-	case DG_F16: return (format){ 16, 10, 15 };
-	case DG_BF16: return (format){ 16, 7, 127 };
-	default: return (format){ 32, 23, 127 };
+	case DG_F64:
+		return (format){ 64, 52, 1023 };
+	case DG_F16:
+		return (format){ 16, 10, 15 };
+	case DG_BF16:
+		return (format){ 16, 7, 127 };
+	default:
+		return (format){ 32, 23, 127 };
 	}
 }
 
@@ -48,10 +56,15 @@ unsigned dg__expect_ops(dg__step step, dg_dtype dtype)
 {
 	bool is_float = dg_dtype_family_of(dtype) == DG_FAMILY_FLOAT;
 	switch (step) {
-	case DG__STEP_FMA: return 2;
-	case DG__STEP_DOT2: return is_float ? 4 : 2;
-	case DG__STEP_DOT4: return 4;
-	default: return 1;
+	case DG__STEP_FMA:
+	case DG__STEP_ACC:
+		return 2;
+	case DG__STEP_DOT2:
+		return is_float ? 4 : 2;
+	case DG__STEP_DOT4:
+		return 4;
+	default:
+		return 1;
 	}
 }
 
@@ -80,7 +93,8 @@ static int prove_fma_seed(unsigned i)
 static void fma_operands(dg_dtype dtype, dg__purpose purpose, dg__operands *o)
 {
 	format f = format_of(dtype);
-	uint64_t top = (uint64_t)(2 * f.bias - 1) << f.mantissa; /* a high exponent, short of infinity */
+	uint64_t top = (uint64_t)(2 * f.bias - 1)
+		       << f.mantissa; /* a high exponent, short of infinity */
 	o->item_bytes = f.bits / 8;
 	if (purpose == DG__TO_PROVE) {
 		o->a = dg__expect_encode(dtype, prove_fma_a);
@@ -96,8 +110,8 @@ static void fma_operands(dg_dtype dtype, dg__purpose purpose, dg__operands *o)
 		o->seeds[i] = top | (scramble(i) & mask(f.mantissa));
 }
 
-static uint64_t fma_expected(dg_dtype dtype, dg__purpose purpose, uint64_t seed, unsigned i,
-	uint64_t steps)
+static uint64_t fma_expected(
+	dg_dtype dtype, dg__purpose purpose, uint64_t seed, unsigned i, uint64_t steps)
 {
 	if (purpose == DG__TO_PROVE) {
 		double x = prove_fma_seed(i);
@@ -150,28 +164,54 @@ static uint64_t dot_expected(unsigned count, uint64_t seed, uint64_t steps)
 	return (seed + sum * steps) & mask(32);
 }
 
-/* Float dot products step through whole numbers that f32 holds exactly: by 1, or 2 to prove. */
+/* Float products, of one pair or two, that add up to 1, or to 2 to prove. */
 static const double step_a[2][2] = { { 5, -3 }, { 3, -2 } }, step_b[2][2] = { { 7, 11 }, { 3, 4 } };
-#define STEP_LOWEST (-16777000.0)
+static const double single_a[2] = { -4, 0.25 }, single_b[2] = { -0.5, 4 };
 
-static double dot_seed(unsigned i)
+/*
+ * Whole numbers up to here are exact, and one more changes nothing: the tie goes to the even one.
+ */
+static double whole_limit(dg_dtype item)
 {
-	return STEP_LOWEST + (double)(scramble(i) % 1000);
+	return ldexp(1, (int)format_of(item).mantissa + 1);
 }
 
-static void float_dot_operands(dg_dtype dtype, dg__purpose purpose, dg__operands *o)
+static double sum_seed(dg_dtype item, unsigned i)
 {
+	double limit = whole_limit(item);
+	if (limit > 1e9) /* f64: far enough for any number of steps */
+		limit = 1e12;
+	return -limit + 64 + 2 * (double)(scramble(i) % 128);
+}
+
+static void sum_operands(dg__step step, dg_dtype dtype, dg__purpose purpose, dg__operands *o)
+{
+	dg_dtype item = step == DG__STEP_ACC ? dtype : DG_F32;
 	uint64_t a[2], b[2];
 	for (unsigned i = 0; i < 2; i++) {
 		a[i] = dg__expect_encode(dtype, step_a[purpose][i]);
 		b[i] = dg__expect_encode(dtype, step_b[purpose][i]);
 	}
-	o->item_bytes = 4;
-	o->max_steps = 16000000;
+	o->item_bytes = format_of(item).bits / 8;
+	/* Where two products are added one by one, the sum must stay exact in between. */
+	o->max_steps = purpose == DG__TO_PROVE ? 1000
+		       : step == DG__STEP_ACC  ? (uint64_t)1 << 40
+					       : 16000000;
 	o->a = pack(16, a, 2);
 	o->b = pack(16, b, 2);
+	if (step == DG__STEP_ACC) {
+		o->a = dg__expect_encode(dtype, single_a[purpose]);
+		o->b = dg__expect_encode(dtype, single_b[purpose]);
+	}
 	for (unsigned i = 0; i < DG__SEEDS; i++)
-		o->seeds[i] = dg__expect_encode(DG_F32, dot_seed(i));
+		o->seeds[i] = dg__expect_encode(item, sum_seed(item, i));
+}
+
+static uint64_t sum_expected(dg_dtype item, dg__purpose purpose, unsigned i, uint64_t steps)
+{
+	double limit = whole_limit(item), sum = sum_seed(item, i);
+	sum += (double)steps * (purpose == DG__TO_PROVE ? 2 : 1);
+	return dg__expect_encode(item, sum < limit ? sum : limit);
 }
 
 dg_err dg__expect_operands(dg__step step, dg_dtype dtype, dg__purpose purpose,
@@ -184,14 +224,16 @@ dg_err dg__expect_operands(dg__step step, dg_dtype dtype, dg__purpose purpose,
 		fma_operands(dtype, purpose, &o);
 	else if (step == DG__STEP_MUL && !is_float)
 		mul_operands(dtype, &o);
-	else if (step == DG__STEP_DOT2 && is_float && bits == 16)
-		float_dot_operands(dtype, purpose, &o);
+	else if ((step == DG__STEP_DOT2 && is_float && bits == 16) ||
+		 (step == DG__STEP_ACC && is_float))
+		sum_operands(step, dtype, purpose, &o);
 	else if (step == DG__STEP_DOT2 && !is_float && bits == 16)
 		dot_operands(16, 2, &o);
 	else if (step == DG__STEP_DOT4 && !is_float && bits == 8)
 		dot_operands(8, 4, &o);
 	else
-		return dg_error_set(reterr, DG_ENOTSUP, "there is no such step in %s", dg_dtype_text(dtype));
+		return dg_error_set(
+			reterr, DG_ENOTSUP, "there is no such step in %s", dg_dtype_text(dtype));
 	*ret_operands = o;
 	return DG_OK;
 }
@@ -208,10 +250,10 @@ uint64_t dg__expect_item(dg__step step, dg_dtype dtype, dg__purpose purpose,
 		return (seed * power(operands->a, steps)) & mask(operands->item_bytes * 8);
 	case DG__STEP_DOT4:
 		return dot_expected(4, seed, steps);
+	case DG__STEP_ACC:
+		return sum_expected(dtype, purpose, i, steps);
 	default:
-		if (!is_float)
-			return dot_expected(2, seed, steps);
-		return dg__expect_encode(DG_F32,
-			dot_seed(i) + (double)steps * (purpose == DG__TO_PROVE ? 2 : 1));
+		return is_float ? sum_expected(DG_F32, purpose, i, steps)
+				: dot_expected(2, seed, steps);
 	}
 }

@@ -1,6 +1,7 @@
 /*
- * What the arithmetic kernels of kernels.def must compute, in closed form: the operands are chosen so
- * that every step is exact or rounds in a known way, and a result tells how many steps were taken.
+ * What the arithmetic kernels of kernels.def must compute, in closed form: the operands are chosen
+ * so that every step is exact or rounds in a known way, and a result tells how many steps were
+ * taken.
  */
 #ifndef DEVGATE_BACKENDS_CORE_EXPECT_H
 #define DEVGATE_BACKENDS_CORE_EXPECT_H

@@ -28,7 +28,7 @@ static void to_hex(const unsigned char bytes[BYTES], char ret_id[DG__HOSTID_MAX]
 static bool is_id(const char *text)
 {
 	return strlen(text) == 2 * (size_t)BYTES &&
-		strspn(text, "0123456789abcdef") == 2 * (size_t)BYTES;
+	       strspn(text, "0123456789abcdef") == 2 * (size_t)BYTES;
 }
 
 bool dg__hostid_hash(const char *machine_id, char ret_id[DG__HOSTID_MAX])
@@ -91,7 +91,8 @@ dg_err dg__hostid_random(char ret_id[DG__HOSTID_MAX], dg_error *reterr)
 {
 	unsigned char bytes[BYTES];
 	if (RAND_bytes(bytes, BYTES) != 1)
-		return dg_error_set(reterr, DG_EIO, "the system gives no random bytes for a host id");
+		return dg_error_set(
+			reterr, DG_EIO, "the system gives no random bytes for a host id");
 	to_hex(bytes, ret_id);
 	return DG_OK;
 }

@@ -19,13 +19,15 @@
  * machine id.
  *
  * @param[out] ret_id  Untouched where false.
- * @return false where the machine has no id: the caller then keeps a random one (dg__hostid_random())
- *         and gives it to its workers in DEVGATE_HOST_ID.
+ * @return false where the machine has no id: the caller then keeps a random one
+ *         (dg__hostid_random()) and gives it to its workers in DEVGATE_HOST_ID.
  * Threads: safe unless another changes the environment. Blocks: no.
  */
 bool dg__hostid_get(char ret_id[DG__HOSTID_MAX]);
 
-/** The hash of a machine id's text, as dg__hostid_get() makes it. False where it is no such text. */
+/**
+ * The hash of a machine id's text, as dg__hostid_get() makes it. False where it is no such text.
+ */
 bool dg__hostid_hash(const char *machine_id, char ret_id[DG__HOSTID_MAX]);
 
 /** A random host id. DG_EIO where the system gives no random bytes. */

@@ -1,5 +1,6 @@
 /*
- * The names of the backends this build knows, without their code: for processes that load no driver.
+ * The names of the backends this build knows, without their code: for processes that load no
+ * driver.
  */
 #ifndef DEVGATE_BACKENDS_CORE_NAMES_H
 #define DEVGATE_BACKENDS_CORE_NAMES_H

@@ -64,9 +64,11 @@ dg_err dg__backend_check(const dg__backend *backend, dg_error *reterr)
 		return dg_error_set(reterr, DG_EINTERNAL, "a backend has layout %u, expected %u",
 			(unsigned)backend->abi, DG__BACKEND_ABI);
 	if (!well_named(backend->name))
-		return dg_error_set(reterr, DG_EINTERNAL, "a backend's name is not 1..15 of [a-z0-9]");
+		return dg_error_set(
+			reterr, DG_EINTERNAL, "a backend's name is not 1..15 of [a-z0-9]");
 	const char *missing = missing_slot(backend);
 	if (missing)
-		return dg_error_set(reterr, DG_EINTERNAL, "backend %s has no %s()", backend->name, missing);
+		return dg_error_set(
+			reterr, DG_EINTERNAL, "backend %s has no %s()", backend->name, missing);
 	return DG_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * The backends of this build, with their code. Whatever uses one takes a list, so that tests can pass
- * their own.
+ * The backends of this build, with their code. Whatever uses one takes a list, so that tests can
+ * pass their own.
  */
 #ifndef DEVGATE_BACKENDS_CORE_REGISTRY_H
 #define DEVGATE_BACKENDS_CORE_REGISTRY_H

@@ -13,7 +13,9 @@ void dg__stats_add(dg__stats *stats, double ns)
 	stats->samples_ns[stats->count++] = ns;
 	if (stats->count == 1 || ns < stats->best_ns)
 		stats->best_ns = ns;
-	/* Many small gains in a row are a gain, too: the bar moves only when it is beaten clearly. */
+	/*
+	 * Many small gains in a row are a gain, too: the bar moves only when it is beaten clearly.
+	 */
 	if (stats->count == 1 || ns < stats->bar_ns * (1 - MARGIN)) {
 		stats->bar_ns = ns;
 		stats->since_best = 0;

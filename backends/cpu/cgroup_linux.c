@@ -26,22 +26,29 @@ bool dg__read_small(const char *root, const char *path, char *buf, size_t size)
 	return got > 0;
 }
 
+size_t dg__numbers(const char *text, uint64_t *ret_numbers, size_t max)
+{
+	size_t count = 0;
+	while (count < max) {
+		text += strspn(text, " \t");
+		if (*text < '0' || *text > '9')
+			break;
+		char *end;
+		errno = 0;
+		ret_numbers[count] = strtoull(text, &end, 10);
+		if (errno)
+			break;
+		count++;
+		text = end;
+	}
+	return count;
+}
+
 bool dg__number_after(const char *text, const char *word, uint64_t *ret_number)
 {
-	for (const char *at = text; (at = strstr(at, word)); at++) {
-		if (at != text && at[-1] != '\n')
-			continue;
-		const char *digits = at + strlen(word);
-		digits += strspn(digits, " \t");
-		if (*digits < '0' || *digits > '9')
-			return false;
-		errno = 0;
-		unsigned long long number = strtoull(digits, NULL, 10);
-		if (errno)
-			return false;
-		*ret_number = number;
-		return true;
-	}
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		if (at == text || at[-1] == '\n')
+			return dg__numbers(at + strlen(word), ret_number, 1) == 1;
 	return false;
 }
 
@@ -72,10 +79,12 @@ static bool group_of(const char *root, const char *controller, char *buf, size_t
 
 typedef void visit(const char *root, const char *directory, void *user);
 
-/* Visit a group's directory and all above it, up to the mount. In a container, where the path may be
- * one of the host's, only the mount itself is there, and that is the container's group. */
-static void for_each_group(const char *root, const char *mount, const char *controller, visit *see,
-	void *user)
+/*
+ * Visit a group's directory and all above it, up to the mount. In a container, where the path may
+ * be one of the host's, only the mount itself is there, and that is the container's group.
+ */
+static void for_each_group(
+	const char *root, const char *mount, const char *controller, visit *see, void *user)
 {
 	char group[PATH_ROOM / 2], directory[PATH_ROOM];
 	if (!group_of(root, controller, group, sizeof(group)))
@@ -93,17 +102,20 @@ static void for_each_group(const char *root, const char *mount, const char *cont
 	}
 }
 
-static bool read_in(const char *root, const char *directory, const char *file, char *buf, size_t size)
+static bool read_in(
+	const char *root, const char *directory, const char *file, char *buf, size_t size)
 {
 	char path[PATH_ROOM];
 	int length = snprintf(path, sizeof(path), "%s/%s", directory, file);
-	return length >= 0 && (size_t)length < sizeof(path) && dg__read_small(root, path, buf, size);
+	return length >= 0 && (size_t)length < sizeof(path) &&
+	       dg__read_small(root, path, buf, size);
 }
 
 static bool number_in(const char *root, const char *directory, const char *file, uint64_t *ret)
 {
 	char text[64];
-	return read_in(root, directory, file, text, sizeof(text)) && dg__number_after(text, "", ret);
+	return read_in(root, directory, file, text, sizeof(text)) &&
+	       dg__number_after(text, "", ret);
 }
 
 static void note_cpus(double granted, double *least)
@@ -123,10 +135,10 @@ static void see_cpu_1(const char *root, const char *directory, void *user)
 static void see_cpu_2(const char *root, const char *directory, void *user)
 {
 	char text[64];
-	unsigned long long quota, period;
+	uint64_t numbers[2]; /* quota and period; the quota may be the word max */
 	if (read_in(root, directory, "cpu.max", text, sizeof(text)) &&
-		sscanf(text, "%19llu %19llu", &quota, &period) == 2 && period > 0)
-		note_cpus((double)quota / (double)period, user);
+		dg__numbers(text, numbers, 2) == 2 && numbers[1] > 0)
+		note_cpus((double)numbers[0] / (double)numbers[1], user);
 }
 
 double dg__cgroup_cpus(const char *root)
@@ -145,8 +157,8 @@ typedef struct memory_limit {
 } memory_limit;
 
 /* Cached file content is given back before anybody is killed. */
-static void note_memory(const char *root, const char *directory, uint64_t limit, const char *used_file,
-	const char *cached_word, memory_limit *least)
+static void note_memory(const char *root, const char *directory, uint64_t limit,
+	const char *used_file, const char *cached_word, memory_limit *least)
 {
 	char stat[8192];
 	uint64_t used = 0, cached = 0;
@@ -167,7 +179,8 @@ static void see_memory_1(const char *root, const char *directory, void *user)
 {
 	uint64_t limit;
 	if (number_in(root, directory, "memory.limit_in_bytes", &limit))
-		note_memory(root, directory, limit, "memory.usage_in_bytes", "total_inactive_file", user);
+		note_memory(root, directory, limit, "memory.usage_in_bytes", "total_inactive_file",
+			user);
 }
 
 static void see_memory_2(const char *root, const char *directory, void *user)

@@ -24,8 +24,8 @@ static dg_err check_index(uint32_t index, dg_error *reterr)
 {
 	if (index == 0)
 		return DG_OK;
-	return dg_error_set(reterr, DG_ENODEVICE, "there is one CPU device, number 0, not %u",
-		(unsigned)index);
+	return dg_error_set(
+		reterr, DG_ENODEVICE, "there is one CPU device, number 0, not %u", (unsigned)index);
 }
 
 static dg_err enumerate(const dg__backend *self, uint32_t *ret_count, dg_error *reterr)
@@ -91,8 +91,8 @@ static void describe_name(dg_device_info *info)
 	dg__isa_vendor(info->vendor, sizeof(info->vendor));
 }
 
-static dg_err describe(const dg__backend *self, uint32_t index, dg_device_info *ret_info,
-	dg_error *reterr)
+static dg_err describe(
+	const dg__backend *self, uint32_t index, dg_device_info *ret_info, dg_error *reterr)
 {
 	dg_device_info info = { .present = DG_HAS_DEVICE | DG_HAS_UNITS, .unified = true };
 	dg__topology topology;
@@ -129,8 +129,8 @@ static bool look_at_load(const dg__topology *topology, double *ret_load)
 	return true;
 }
 
-static dg_err telemetry(const dg__backend *self, uint32_t index, dg_telemetry *ret_telemetry,
-	dg_error *reterr)
+static dg_err telemetry(
+	const dg__backend *self, uint32_t index, dg_telemetry *ret_telemetry, dg_error *reterr)
 {
 	dg_telemetry t = { .present = 0 };
 	dg__topology topology;
@@ -166,8 +166,8 @@ static void close_device(dg__dev *dev)
 	free(dev);
 }
 
-static dg_err open_device(const dg__backend *self, uint32_t index, dg__dev **ret_dev,
-	dg_error *reterr)
+static dg_err open_device(
+	const dg__backend *self, uint32_t index, dg__dev **ret_dev, dg_error *reterr)
 {
 	dg_err err = check_index(index, reterr);
 	(void)self;
@@ -193,9 +193,11 @@ static dg_err room(dg__dev *dev, dg__room *ret_room, dg_error *reterr)
 {
 	dg__memory_state memory;
 	if (!dg__topology_memory("", &memory))
-		return dg_error_set(reterr, DG_EDRIVER, "the system does not tell how much memory is free");
+		return dg_error_set(
+			reterr, DG_EDRIVER, "the system does not tell how much memory is free");
 	uint64_t share = memory.free_bytes / MEMORY_SHARE;
-	*ret_room = (dg__room){ .total_bytes = share, .buffer_bytes = share,
+	*ret_room = (dg__room){ .total_bytes = share,
+		.buffer_bytes = share,
 		.cache_bytes = dg__topology_cache("", &dev->topology) };
 	return DG_OK;
 }
@@ -216,8 +218,8 @@ static dg_err map(uint64_t size, unsigned char **ret_data, dg_error *reterr)
 	void *at = mmap(NULL, (size_t)(size + slack), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
-		return dg_error_native(reterr, DG_ENOMEM, "cpu", errno, "%llu bytes cannot be mapped",
-			(unsigned long long)size);
+		return dg_error_native(reterr, DG_ENOMEM, "cpu", errno,
+			"%llu bytes cannot be mapped", (unsigned long long)size);
 	unsigned char *data = at;
 	uint64_t over = slack ? (HUGE_PAGE - (uintptr_t)data % HUGE_PAGE) % HUGE_PAGE : 0;
 	if (over)
@@ -287,7 +289,7 @@ static double own_seconds(void)
 	if (getrusage(RUSAGE_SELF, &usage) != 0)
 		return 0;
 	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static dg_err observe(dg__dev *dev, dg__observation *ret_observation, dg_error *reterr)
@@ -306,7 +308,8 @@ static dg_err observe(dg__dev *dev, dg__observation *ret_observation, dg_error *
 	if (dev->has_throttles && dg__topology_throttles("", &dev->topology, &throttles)) {
 		seen.present |= DG__SEEN_THROTTLE;
 		if (throttles > dev->throttles)
-			snprintf(seen.throttle_reason, sizeof(seen.throttle_reason), "the CPU was too hot");
+			snprintf(seen.throttle_reason, sizeof(seen.throttle_reason),
+				"the CPU was too hot");
 		dev->throttles = throttles;
 	}
 	if (!seen.present)

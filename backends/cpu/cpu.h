@@ -38,11 +38,13 @@ void dg__cpu_kernel_destroy(dg__dev *dev, dg__kernel *kernel);
 bool dg__cpu_computes(uint32_t isa, dg__kernel_id id);
 
 /* run.c */
-dg_err dg__cpu_time(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch, const dg__stop *stop,
-	dg__timing *ret_timing, dg_error *reterr) DG_MUST_CHECK;
-/** Have every page of a buffer backed, by the threads that will use it. DG_ECANCELLED, DG_ETIMEOUT. */
-dg_err dg__cpu_touch(dg__dev *dev, dg__buf *buf, const dg__stop *stop, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__cpu_time(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch,
+	const dg__stop *stop, dg__timing *ret_timing, dg_error *reterr) DG_MUST_CHECK;
+/**
+ * Have every page of a buffer backed, by the threads that will use it. DG_ECANCELLED, DG_ETIMEOUT.
+ */
+dg_err dg__cpu_touch(
+	dg__dev *dev, dg__buf *buf, const dg__stop *stop, dg_error *reterr) DG_MUST_CHECK;
 /** Clock of the first core, by a chain of instructions of known length. False: not on this CPU. */
 bool dg__cpu_clock(dg__dev *dev, double *ret_hz);
 

@@ -66,8 +66,8 @@ size_t dg__isa_brand(char *buf, size_t size)
 	char brand[sizeof(words) + 1] = "";
 	if ((uint32_t)__get_cpuid_max(0x80000000u, NULL) >= 0x80000004u)
 		for (uint32_t i = 0; i < 3; i++)
-			__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
-				&words[4 * i + 3]);
+			__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1],
+				&words[4 * i + 2], &words[4 * i + 3]);
 	memcpy(brand, words, sizeof(words));
 	size_t length = strlen(brand), start = strspn(brand, " ");
 	while (length > start && brand[length - 1] == ' ')
@@ -81,7 +81,9 @@ size_t dg__isa_vendor(char *buf, size_t size)
 	char id[sizeof(words) + 1] = "";
 	__get_cpuid(0, &eax, &words[0], &words[2], &words[1]);
 	memcpy(id, words, sizeof(words));
-	const char *name = !strcmp(id, "GenuineIntel") ? "Intel" : !strcmp(id, "AuthenticAMD") ? "AMD" : id;
+	const char *name = !strcmp(id, "GenuineIntel")   ? "Intel"
+			   : !strcmp(id, "AuthenticAMD") ? "AMD"
+							 : id;
 	return (size_t)snprintf(buf, size, "%s", name);
 }
 

@@ -7,6 +7,13 @@
 /* How much is done before a worker looks whether to give up. */
 #define SLICE_STEPS ((uint64_t)1 << 16)
 #define SLICE_BYTES ((uint64_t)1 << 20)
+/*
+ * String instructions do better in long runs, so a slice grows to what takes so long, up to a
+ * limit.
+ */
+#define SLICE_NS 20000000
+#define FIRST_SLICE_BYTES ((uint64_t)4 << 20)
+#define LAST_SLICE_BYTES ((uint64_t)256 << 20)
 #define LINE_BYTES 64
 #define PAGE_BYTES 4096
 
@@ -20,11 +27,15 @@ static unsigned item_bytes(const dg__arith_kernel *k)
 {
 	switch (k->id) {
 	case DG__KERNEL_ARITH_F64:
-	case DG__KERNEL_ARITH_I64: return 8;
+	case DG__KERNEL_ARITH_I64:
+		return 8;
 	case DG__KERNEL_ARITH_I16:
-	case DG__KERNEL_ARITH_F16: return 2;
-	case DG__KERNEL_ARITH_I8: return k->step == DG__STEP_DOT4 ? 4 : 1;
-	default: return 4;
+	case DG__KERNEL_ARITH_F16:
+		return 2;
+	case DG__KERNEL_ARITH_I8:
+		return k->step == DG__STEP_DOT4 ? 4 : 1;
+	default:
+		return 4;
 	}
 }
 
@@ -42,27 +53,41 @@ static void run_arith(void *user, uint32_t worker, uint32_t workers)
 }
 
 /* One piece of memory, times over, beginning with pass number pass. */
-static void move(const task *t, uint64_t pass, uint64_t at, size_t bytes, uint64_t times,
-	uint32_t *sum)
+static void move(
+	const task *t, uint64_t pass, uint64_t at, size_t bytes, uint64_t times, uint32_t *sum)
 {
 	const dg__launch *l = t->launch;
 	const dg__memory_kernel *k = t->kernel->memory;
 	if (k->read)
 		*sum += k->read(l->src->data + at, bytes, times);
 	else if (k->write)
-		k->write(l->dst->data + at, bytes, times, l->value + (uint32_t)pass);
+		k->write(l->dst->data + at, bytes, times, (uint8_t)(l->value + pass));
 	else
 		k->copy(l->dst->data + at, l->src->data + at, bytes, times);
+}
+
+static uint64_t next_slice(uint64_t bytes, uint64_t ns)
+{
+	double fits = (double)bytes * SLICE_NS / (double)(ns ? ns : 1);
+	if (fits >= (double)LAST_SLICE_BYTES)
+		return LAST_SLICE_BYTES;
+	return fits > (double)SLICE_BYTES ? (uint64_t)fits / SLICE_BYTES * SLICE_BYTES
+					  : SLICE_BYTES;
 }
 
 /* One window, or a part of one, once. */
 static bool move_once(const task *t, uint64_t pass, uint64_t offset, uint64_t bytes, uint32_t *sum)
 {
-	for (uint64_t done = 0; done < bytes; done += SLICE_BYTES) {
-		size_t size = (size_t)(bytes - done < SLICE_BYTES ? bytes - done : SLICE_BYTES);
-		move(t, pass, offset + done, size, 1, sum);
+	uint64_t slice = FIRST_SLICE_BYTES;
+	for (uint64_t done = 0; done < bytes;) {
+		uint64_t size = bytes - done < slice ? bytes - done : slice;
+		uint64_t start = size < bytes ? dg__clock_ns() : 0;
+		move(t, pass, offset + done, (size_t)size, 1, sum);
 		if (dg__cpupool_stopping(t->dev->pool))
 			return false;
+		if (size < bytes)
+			slice = next_slice(size, dg__clock_ns() - start);
+		done += size;
 	}
 	return true;
 }
@@ -77,7 +102,7 @@ static void move_often(const task *t, uint64_t bytes, uint64_t offset, uint32_t 
 
 static uint64_t window_at(const dg__launch *l, uint64_t pass)
 {
-	return (l->first + pass) % l->windows * l->stride_bytes;
+	return l->windows > 1 ? (l->first + pass) % l->windows * l->stride_bytes : 0;
 }
 
 /* A worker's part of one window, in whole cache lines. */
@@ -93,8 +118,8 @@ static void part_of(const dg__launch *l, uint32_t worker, uint32_t workers, uint
 }
 
 /*
- * Passes over several windows are dealt out whole, in runs of neighbours; those left over, and every
- * pass where there is one window, are shared part by part.
+ * Passes over several windows are dealt out whole, in runs of neighbours; those left over, and
+ * every pass where there is one window, are shared part by part.
  */
 static void run_memory(void *user, uint32_t worker, uint32_t workers)
 {
@@ -123,13 +148,17 @@ static void run_empty(void *user, uint32_t worker, uint32_t workers)
 		++*(uint32_t *)(void *)t->launch->state->data;
 }
 
-dg_err dg__cpu_time(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch, const dg__stop *stop,
-	dg__timing *ret_timing, dg_error *reterr)
+dg_err dg__cpu_time(dg__dev *dev, dg__kernel *kernel, const dg__launch *launch,
+	const dg__stop *stop, dg__timing *ret_timing, dg_error *reterr)
 {
 	task t = { dev, kernel, launch };
-	dg__job job = { .user = &t, .workers = kernel->workers, .repeat = launch->repeat,
+	dg__cpujob job = { .user = &t,
+		.workers = kernel->workers,
+		.repeat = launch->repeat,
 		.asleep = kernel->asleep,
-		.run = kernel->arith ? run_arith : kernel->memory ? run_memory : run_empty };
+		.run = kernel->arith    ? run_arith
+		       : kernel->memory ? run_memory
+					: run_empty };
 	if (launch->graph)
 		return dg_error_set(reterr, DG_ENOTSUP, "a CPU records no graphs");
 	dg__timing timing = { 0 };
@@ -161,7 +190,9 @@ static void run_touch(void *user, uint32_t worker, uint32_t workers)
 dg_err dg__cpu_touch(dg__dev *dev, dg__buf *buf, const dg__stop *stop, dg_error *reterr)
 {
 	touch t = { dev, buf };
-	dg__job job = { .run = run_touch, .user = &t, .workers = dev->topology.count, .repeat = 1 };
+	dg__cpujob job = {
+		.run = run_touch, .user = &t, .workers = dev->topology.count, .repeat = 1
+	};
 	uint64_t ns;
 	return dg__cpupool_run(dev->pool, &job, stop, &ns, reterr);
 }
@@ -208,9 +239,10 @@ bool dg__cpu_clock(dg__dev *dev, double *ret_hz)
 {
 	static const dg__stop never;
 	chain c = { 0 };
-	dg__job job = { .run = run_chain, .user = &c, .workers = 1, .repeat = 1 };
+	dg__cpujob job = { .run = run_chain, .user = &c, .workers = 1, .repeat = 1 };
 	uint64_t ns;
-	if (!HAS_CHAIN || dg__cpupool_run(dev->pool, &job, &never, &ns, NULL) != DG_OK || !c.best_ns)
+	if (!HAS_CHAIN || dg__cpupool_run(dev->pool, &job, &never, &ns, NULL) != DG_OK ||
+		!c.best_ns)
 		return false;
 	*ret_hz = (double)CHAIN * CHAIN_LOOPS * 1e9 / (double)c.best_ns;
 	return true;

@@ -28,25 +28,29 @@ static bool is_arithmetic(dg__kernel_id id)
 	return dtypes[id] != DG_DTYPE_NONE;
 }
 
-static void add_arith(list *l, const dg__arith_kernel *k, uint32_t set, uint32_t at,
-	uint32_t workers)
+static void add_arith(
+	list *l, const dg__arith_kernel *k, uint32_t set, uint32_t at, uint32_t workers)
 {
 	if (l->count >= DG__SHAPES_PER_KERNEL)
 		return;
 	dg__shape *s = &l->shapes[l->count++];
-	*s = (dg__shape){ .code = { set, at, workers }, .step = k->step, .items = k->items * workers,
+	*s = (dg__shape){ .code = { set, at, workers },
+		.step = k->step,
+		.items = k->items * workers,
 		.bound_per_clock = k->per_clock * workers };
 	snprintf(s->text, sizeof(s->text), "%s chains=%u workers=%u", k->isa, (unsigned)k->chains,
 		(unsigned)workers);
 }
 
-static void add_memory(list *l, const dg__memory_kernel *k, uint32_t set, uint32_t at,
-	uint32_t workers)
+static void add_memory(
+	list *l, const dg__memory_kernel *k, uint32_t set, uint32_t at, uint32_t workers)
 {
 	if (l->count >= DG__SHAPES_PER_KERNEL)
 		return;
 	dg__shape *s = &l->shapes[l->count++];
-	*s = (dg__shape){ .code = { set, at, workers }, .items = workers, .streaming = k->streaming,
+	*s = (dg__shape){ .code = { set, at, workers },
+		.items = workers,
+		.streaming = k->streaming,
 		.bound_per_clock = (double)BYTES_PER_CLOCK * workers };
 	snprintf(s->text, sizeof(s->text), "%s workers=%u", k->isa, (unsigned)workers);
 }
@@ -83,7 +87,9 @@ static void add_counts(list *l, const dg__dev *dev, dg__kernel_id id)
 	}
 }
 
-/* A launch goes to every worker. On one core there is nobody to spin: the core is taken in turns. */
+/*
+ * A launch goes to every worker. On one core there is nobody to spin: the core is taken in turns.
+ */
 static void add_empty(list *l, const dg__dev *dev)
 {
 	uint32_t workers = dg__cpupool_threads(dev->pool);
@@ -104,7 +110,8 @@ static dg_err not_supported(dg__kernel_id id, dg_error *reterr)
 		return dg_error_set(reterr, DG_ENOTSUP,
 			"the CPU has no f16 arithmetic: neither AVX-512 FP16 nor NEON FP16");
 	case DG__KERNEL_ARITH_BF16:
-		return dg_error_set(reterr, DG_ENOTSUP, "the CPU has no bf16 arithmetic: no AVX-512 BF16");
+		return dg_error_set(
+			reterr, DG_ENOTSUP, "the CPU has no bf16 arithmetic: no AVX-512 BF16");
 	default:
 		return dg_error_set(reterr, DG_ENOTSUP, "the CPU has no such kernel");
 	}

@@ -26,7 +26,8 @@ static bool cpu_file(const char *root, unsigned cpu, const char *file, char *buf
 static bool cpu_number(const char *root, unsigned cpu, const char *file, uint64_t *ret_number)
 {
 	char text[64];
-	return cpu_file(root, cpu, file, text, sizeof(text)) && dg__number_after(text, "", ret_number);
+	return cpu_file(root, cpu, file, text, sizeof(text)) &&
+	       dg__number_after(text, "", ret_number);
 }
 
 /* Whether cpu is in a list as the kernel writes them: "0-3,8,10-11". */
@@ -124,7 +125,8 @@ bool dg__topology_pin(uint16_t cpu)
 }
 
 /* The last cache of a CPU: bytes, and the lowest CPU that shares it, which tells caches apart. */
-static bool last_cache(const char *root, unsigned cpu, uint64_t *ret_bytes, unsigned long *ret_first)
+static bool last_cache(
+	const char *root, unsigned cpu, uint64_t *ret_bytes, unsigned long *ret_first)
 {
 	bool found = false;
 	for (unsigned i = 0; i < 8; i++) {
@@ -161,7 +163,9 @@ uint64_t dg__topology_cache(const char *root, const dg__topology *topology)
 			total += bytes;
 		}
 	}
-	/* A virtual machine may have no such files; the processor itself tells of one cache then. */
+	/*
+	 * A virtual machine may have no such files; the processor itself tells of one cache then.
+	 */
 	long level3 = sysconf(_SC_LEVEL3_CACHE_SIZE), level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	if (!total && !root[0])
 		total = level3 > 0 ? (uint64_t)level3 : level2 > 0 ? (uint64_t)level2 : 0;
@@ -203,14 +207,14 @@ bool dg__topology_memory(const char *root, dg__memory_state *ret_memory)
 
 static uint64_t ticks_busy(const char *stat, unsigned cpu)
 {
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 	char word[16];
-	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+	uint64_t n[FIELDS];
 	snprintf(word, sizeof(word), "\ncpu%u ", cpu);
 	const char *line = strstr(stat, word);
-	if (!line || sscanf(line + strlen(word), "%llu %llu %llu %llu %llu %llu %llu %llu", &user,
-			     &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 8)
+	if (!line || dg__numbers(line + strlen(word), n, FIELDS) != FIELDS)
 		return 0;
-	return user + nice + system + irq + softirq + steal;
+	return n[USER] + n[NICE] + n[SYSTEM] + n[IRQ] + n[SOFTIRQ] + n[STEAL];
 }
 
 bool dg__topology_busy(const char *root, const dg__topology *topology, double *ret_s)
@@ -230,7 +234,8 @@ bool dg__topology_busy(const char *root, const dg__topology *topology, double *r
 /* Drivers of the sensors that sit in processors. */
 static bool is_cpu_sensor(const char *name)
 {
-	static const char *const names[] = { "coretemp\n", "k10temp\n", "zenpower\n", "cpu_thermal\n" };
+	static const char *const names[] = { "coretemp\n", "k10temp\n", "zenpower\n",
+		"cpu_thermal\n" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
@@ -246,7 +251,8 @@ bool dg__topology_temperature(const char *root, double *ret_celsius)
 		if (!dg__read_small(root, path, text, sizeof(text)) || !is_cpu_sensor(text))
 			continue;
 		snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%u/temp1_input", i);
-		if (dg__read_small(root, path, text, sizeof(text)) && dg__number_after(text, "", &milli)) {
+		if (dg__read_small(root, path, text, sizeof(text)) &&
+			dg__number_after(text, "", &milli)) {
 			*ret_celsius = (double)milli / 1000;
 			return true;
 		}
@@ -258,7 +264,8 @@ bool dg__topology_clock(const char *root, const dg__topology *topology, double *
 {
 	uint64_t khz, highest = 0;
 	for (uint32_t i = 0; i < topology->count; i++)
-		if (cpu_number(root, topology->cpus[i], "cpufreq/scaling_cur_freq", &khz) && khz > highest)
+		if (cpu_number(root, topology->cpus[i], "cpufreq/scaling_cur_freq", &khz) &&
+			khz > highest)
 			highest = khz;
 	if (!highest)
 		return false;
@@ -271,7 +278,8 @@ bool dg__topology_throttles(const char *root, const dg__topology *topology, uint
 	uint64_t total = 0, count;
 	bool found = false;
 	for (uint32_t i = 0; i < topology->count; i++)
-		if (cpu_number(root, topology->cpus[i], "thermal_throttle/core_throttle_count", &count)) {
+		if (cpu_number(root, topology->cpus[i], "thermal_throttle/core_throttle_count",
+			    &count)) {
 			total += count;
 			found = true;
 		}

@@ -61,7 +61,8 @@ bool dg__topology_memory(const char *root, dg__memory_state *ret_memory)
 	vm_statistics64_data_t vm;
 	mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
 	uint64_t total = system_number("hw.memsize");
-	if (!total || host_statistics64(mach_host_self(), HOST_VM_INFO64, (host_info64_t)&vm, &count))
+	if (!total ||
+		host_statistics64(mach_host_self(), HOST_VM_INFO64, (host_info64_t)&vm, &count))
 		return false;
 	uint64_t pages = (uint64_t)vm.free_count + vm.inactive_count + vm.purgeable_count;
 	*ret_memory = (dg__memory_state){ total, pages * (uint64_t)sysconf(_SC_PAGESIZE) };

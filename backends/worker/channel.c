@@ -29,8 +29,8 @@ dg_err dg__channel_init_take(dg__channel *channel, int fd, dg_error *reterr)
 	if (!ready) {
 		int fault = errno;
 		close(fd);
-		return dg_error_native(reterr, DG_EIO, "socket", fault, "a socket cannot be set up: %s",
-			strerror(fault));
+		return dg_error_native(reterr, DG_EIO, "socket", fault,
+			"a socket cannot be set up: %s", strerror(fault));
 	}
 	*channel = (dg__channel){ .fd = fd };
 	return DG_OK;
@@ -45,13 +45,22 @@ static void reset(dg__channel *channel)
 
 void dg__channel_finish(dg__channel *channel)
 {
-	if (channel->fd >= 0)
-		close(channel->fd);
+	int fd = channel->fd;
+	/* First: a child of fork() that is made between the two must not close it again. */
 	channel->fd = -1;
+	if (fd >= 0)
+		close(fd);
 	reset(channel);
 }
 
-/* Wait for events; the deadline rounds up, so that a wait of less than a millisecond does not spin. */
+bool dg__channel_is_closed(const dg__channel *channel)
+{
+	char byte;
+	ssize_t n = recv(channel->fd, &byte, 1, MSG_PEEK);
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+/* Wait for events; the time rounds up, so that a wait of less than a millisecond does not spin. */
 static dg_err wait_for(int fd, short events, uint64_t deadline_ns, dg_error *reterr)
 {
 	for (;;) {
@@ -62,7 +71,8 @@ static dg_err wait_for(int fd, short events, uint64_t deadline_ns, dg_error *ret
 		if (n > 0)
 			return DG_OK;
 		if (n < 0 && errno != EINTR)
-			return dg_error_native(reterr, DG_EIO, "poll", errno, "%s", strerror(errno));
+			return dg_error_native(
+				reterr, DG_EIO, "poll", errno, "%s", strerror(errno));
 		if (n == 0 && left_ms == 0)
 			return dg_error_set(reterr, DG_ETIMEOUT, "nothing came in time");
 	}
@@ -84,7 +94,8 @@ static dg_err send_all(
 		} else if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
 			return peer_gone(reterr);
 		} else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-			return dg_error_native(reterr, DG_EIO, "send", errno, "%s", strerror(errno));
+			return dg_error_native(
+				reterr, DG_EIO, "send", errno, "%s", strerror(errno));
 		} else {
 			dg_err err = wait_for(channel->fd, POLLOUT, deadline_ns, reterr);
 			if (err != DG_OK)
@@ -102,7 +113,8 @@ dg_err dg__channel_send(
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
 	dg_err err;
 	if (json.length > DG__WIRE_MAX_BYTES) {
-		err = dg_error_set(reterr, DG_EPROTOCOL, "a frame of %zu bytes is too long", json.length);
+		err = dg_error_set(
+			reterr, DG_EPROTOCOL, "a frame of %zu bytes is too long", json.length);
 	} else {
 		char head[4];
 		for (unsigned i = 0; i < 4; i++)
@@ -116,7 +128,8 @@ dg_err dg__channel_send(
 }
 
 /* Read towards `until` bytes of the frame; DG_OK where something came. */
-static dg_err read_some(dg__channel *channel, char *at, size_t size, uint64_t deadline_ns, dg_error *reterr)
+static dg_err read_some(
+	dg__channel *channel, char *at, size_t size, uint64_t deadline_ns, dg_error *reterr)
 {
 	for (;;) {
 		ssize_t n = recv(channel->fd, at, size, 0);
@@ -127,7 +140,8 @@ static dg_err read_some(dg__channel *channel, char *at, size_t size, uint64_t de
 		if (n == 0 || errno == ECONNRESET)
 			return peer_gone(reterr);
 		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-			return dg_error_native(reterr, DG_EIO, "recv", errno, "%s", strerror(errno));
+			return dg_error_native(
+				reterr, DG_EIO, "recv", errno, "%s", strerror(errno));
 		dg_err err = wait_for(channel->fd, POLLIN, deadline_ns, reterr);
 		if (err != DG_OK)
 			return err;
@@ -140,8 +154,9 @@ static dg_err open_body(dg__channel *channel, dg_error *reterr)
 	for (unsigned i = 0; i < 4; i++)
 		channel->length = channel->length << 8 | channel->head[i];
 	if (channel->length == 0 || channel->length > DG__WIRE_MAX_BYTES)
-		return dg_error_set(reterr, DG_EPROTOCOL, "a frame claims %zu bytes; at most %zu are read",
-			channel->length, DG__WIRE_MAX_BYTES);
+		return dg_error_set(reterr, DG_EPROTOCOL,
+			"a frame claims %zu bytes; at most %zu are read", channel->length,
+			DG__WIRE_MAX_BYTES);
 	channel->body = malloc(channel->length);
 	return channel->body ? DG_OK : dg_error_set(reterr, DG_ENOMEM, NULL);
 }
@@ -151,8 +166,8 @@ dg_err dg__channel_receive(
 {
 	dg_err err = DG_OK;
 	while (err == DG_OK && channel->have < 4)
-		err = read_some(channel, (char *)channel->head + channel->have, 4 - channel->have, deadline_ns,
-			reterr);
+		err = read_some(channel, (char *)channel->head + channel->have, 4 - channel->have,
+			deadline_ns, reterr);
 	if (err == DG_OK && !channel->body)
 		err = open_body(channel, reterr);
 	while (err == DG_OK && channel->have < 4 + channel->length)
@@ -164,7 +179,8 @@ dg_err dg__channel_receive(
 		if (err == DG_ENOMEM)
 			return dg_error_set(reterr, err, NULL);
 		if (err != DG_OK)
-			err = dg_error_set(reterr, DG_EPROTOCOL, "a frame cannot be read: %s", why.text);
+			err = dg_error_set(
+				reterr, DG_EPROTOCOL, "a frame cannot be read: %s", why.text);
 	}
 	if (err != DG_ETIMEOUT)
 		reset(channel);

@@ -17,13 +17,17 @@ typedef struct dg__channel {
 
 /** Make fd non-blocking and close-on-exec, and own it. DG_EIO. */
 dg_err dg__channel_init_take(dg__channel *channel, int fd, dg_error *reterr) DG_MUST_CHECK;
+/** Close it and free what had come of a frame. */
 void dg__channel_finish(dg__channel *channel);
+/** Whether the peer has closed its end and everything it sent has been received. Blocks: no. */
+bool dg__channel_is_closed(const dg__channel *channel);
 
 /**
  * Send a frame.
  *
  * @param deadline_ns  On dg__clock_ns().
- * @return DG_OK, DG_EWORKER (the peer is gone), DG_ETIMEOUT, DG_ENOMEM, DG_EIO.
+ * @return DG_OK, DG_EWORKER (the peer is gone), DG_ETIMEOUT (a part may have gone out: the channel
+ *         is of no more use), DG_EPROTOCOL (longer than a peer reads), DG_ENOMEM, DG_EIO.
  * Threads: one sender at a time. Blocks: until the deadline.
  */
 dg_err dg__channel_send(dg__channel *channel, const dg__frame *frame, uint64_t deadline_ns,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "backends/core/clock.h"
@@ -21,6 +21,8 @@
 
 /* Who reads nothing for so long is as good as gone. */
 #define SEND_NS (30ull * 1000000000)
+/* How often the parent and the idle time are looked at, at least. */
+#define SLICE_MS 250u
 
 typedef struct host {
 	const dg__backend *backend;
@@ -28,12 +30,13 @@ typedef struct host {
 	uint32_t idle_ms;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool busy; /* under lock: a request waits or runs */
-	dg__frame request; /* under lock until taken */
-	bool taken;
+	bool busy; /* under lock: a request waits or runs; request is then the second thread's */
+	uint64_t idle_since_ns; /* under lock */
+	dg__frame request;
 	atomic_bool cancel;
 	uint64_t number; /* of the running request; the second thread's */
-	dg_value *values; /* room for DG_KEYS_MAX */
+	dg_value values[DG_KEYS_MAX];
+	dg__frame incoming; /* the first thread's */
 } host;
 
 typedef struct host_options {
@@ -101,8 +104,8 @@ static void serve_measure(host *h)
 		.user = h,
 	};
 	dg_error why = { .code = DG_OK };
-	dg_err err = dg__engine_measure(h->backend, h->request.device, measure->keys, measure->count,
-		&options, h->values, &why);
+	dg_err err = dg__engine_measure(h->backend, h->request.device, measure->keys,
+		measure->count, &options, h->values, &why);
 	reply_end(h, err, &why, NULL);
 }
 
@@ -132,13 +135,13 @@ static void *run(void *user)
 		pthread_mutex_lock(&h->lock);
 		while (!h->busy)
 			pthread_cond_wait(&h->changed, &h->lock);
-		h->taken = true;
 		pthread_mutex_unlock(&h->lock);
 		serve(h);
 		if (h->idle_ms == 0)
 			_exit(0);
 		pthread_mutex_lock(&h->lock);
-		h->busy = h->taken = false;
+		h->busy = false;
+		h->idle_since_ns = dg__clock_ns();
 		pthread_mutex_unlock(&h->lock);
 	}
 	return NULL;
@@ -174,39 +177,59 @@ static void take(host *h, const dg__frame *frame)
 	pthread_mutex_unlock(&h->lock);
 }
 
-static void read_requests(host *h, dg__frame *frame)
+static bool idle_too_long(host *h)
 {
-	uint64_t idle_ns = (uint64_t)(h->idle_ms ? h->idle_ms : 60000) * 1000000;
+	uint64_t most_ns = (uint64_t)(h->idle_ms ? h->idle_ms : 60000) * 1000000;
+	pthread_mutex_lock(&h->lock);
+	bool over = !h->busy && dg__clock_ns() - h->idle_since_ns >= most_ns;
+	pthread_mutex_unlock(&h->lock);
+	return over;
+}
+
+/*
+ * A copy of the other end may be left in a child of who started us, and keep the socket open after
+ * his death: hence the look at the parent.
+ */
+static void read_requests(host *h, pid_t parent)
+{
+	dg__frame *frame = &h->incoming;
+	uint64_t slice_ns = h->idle_ms && h->idle_ms < SLICE_MS ? h->idle_ms : SLICE_MS;
+	slice_ns *= 1000000;
 	for (;;) {
 		memset(frame, 0, sizeof(*frame));
-		dg_err err = dg__channel_receive(&h->in, dg__clock_ns() + idle_ns, frame, NULL);
+		dg_err err = dg__channel_receive(&h->in, dg__clock_ns() + slice_ns, frame, NULL);
 		if (err == DG_OK)
 			take(h, frame);
 		else if (err != DG_ETIMEOUT)
 			_exit(err == DG_EWORKER ? 0 : 3);
-		else if (!is_busy(h))
+		if (getppid() != parent || (err != DG_OK && idle_too_long(h)))
 			_exit(0);
 	}
 }
 
-static int start(const host_options *options, const dg__backend *backend)
+static bool init_channels(host *h, int fd)
 {
-	host *h = calloc(1, sizeof(*h));
-	dg__frame *frame = calloc(1, sizeof(*frame));
-	int copy = dup((int)options->fd);
+	int copy = dup(fd);
+	return copy >= 0 && dg__channel_init_take(&h->in, fd, NULL) == DG_OK &&
+	       dg__channel_init_take(&h->out, copy, NULL) == DG_OK;
+}
+
+static int start(const host_options *options, const dg__backend *backend, pid_t parent)
+{
 	pthread_t thread;
-	if (h && frame)
-		h->values = calloc(DG_KEYS_MAX, sizeof(*h->values));
-	if (!h || !frame || !h->values || copy < 0 ||
-		dg__channel_init_take(&h->in, (int)options->fd, NULL) != DG_OK ||
-		dg__channel_init_take(&h->out, copy, NULL) != DG_OK)
+	host *h = calloc(1, sizeof(*h));
+	if (!h)
 		return 1;
 	h->backend = backend;
 	h->idle_ms = (uint32_t)options->idle_ms;
-	if (pthread_mutex_init(&h->lock, NULL) != 0 || pthread_cond_init(&h->changed, NULL) != 0 ||
-		pthread_create(&thread, NULL, run, h) != 0)
+	h->idle_since_ns = dg__clock_ns();
+	if (!init_channels(h, (int)options->fd) || pthread_mutex_init(&h->lock, NULL) != 0 ||
+		pthread_cond_init(&h->changed, NULL) != 0 ||
+		pthread_create(&thread, NULL, run, h) != 0) {
+		free(h);
 		return 1;
-	read_requests(h, frame);
+	}
+	read_requests(h, parent);
 	return 0;
 }
 
@@ -240,6 +263,13 @@ static bool read_options(int argc, char **argv, host_options *options)
 	return options->backend && options->fd >= 3;
 }
 
+static bool is_socket(int fd)
+{
+	int type;
+	socklen_t size = sizeof(type);
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
 static void list_backends(const dg__backend *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -249,6 +279,7 @@ static void list_backends(const dg__backend *const *list, size_t count)
 int dg__host_main(int argc, char **argv, const dg__backend *const *list, size_t count)
 {
 	host_options options = { .fd = 0 };
+	pid_t parent = getppid();
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		dprintf(STDOUT_FILENO, "devgate-worker %s\n", DG_VERSION);
 		return 0;
@@ -257,16 +288,18 @@ int dg__host_main(int argc, char **argv, const dg__backend *const *list, size_t 
 		list_backends(list, count);
 		return 0;
 	}
-	if (!read_options(argc, argv, &options)) {
-		dprintf(STDERR_FILENO, "devgate-worker is started by devgated and libdevgate, with --backend "
-				       "NAME --fd N; by hand it knows --list and --version.\n");
+	if (!read_options(argc, argv, &options) || !is_socket((int)options.fd)) {
+		dprintf(STDERR_FILENO,
+			"devgate-worker is started by devgated and libdevgate, with --backend "
+			"NAME --fd N; by hand it knows --list and --version.\n");
 		return 2;
 	}
 	const dg__backend *backend = dg__backend_find(list, count, options.backend);
 	if (!backend || dg__backend_check(backend, NULL) != DG_OK) {
-		dprintf(STDERR_FILENO, "devgate-worker: no backend '%.40s'; see --list\n", options.backend);
+		dprintf(STDERR_FILENO, "devgate-worker: no backend '%.40s'; see --list\n",
+			options.backend);
 		return 2;
 	}
 	dg__confine((int)options.fd, options.memory_bytes);
-	return start(&options, backend);
+	return start(&options, backend, parent);
 }

@@ -1,6 +1,6 @@
 /*
- * Starting, killing and reaping a worker's process. Never waits for a child that is not ours, nor for
- * one that cannot be killed.
+ * Starting, killing and reaping a worker's process. Never waits for a child that is not ours, nor
+ * for one that cannot be killed.
  */
 #ifndef DEVGATE_BACKENDS_WORKER_SPAWN_H
 #define DEVGATE_BACKENDS_WORKER_SPAWN_H
@@ -22,15 +22,28 @@
 dg_err dg__spawn(const char *path, const dg__worker_options *options, pid_t *ret_pid, int *ret_fd,
 	dg_error *reterr) DG_MUST_CHECK;
 
+/** Status of a child of which nothing is known. */
+#define DG__STATUS_UNKNOWN (-1)
+
 /**
  * Reap pid if it ends within wait_ms.
  *
- * @param[out] ret_status  As waitpid() gives it.
- * @return true where it has ended (or is no child of ours any more: status 0).
+ * @param[out] ret_status  As waitpid() gives it; DG__STATUS_UNKNOWN where somebody else reaped it.
+ * @return true where it has ended.
  */
 bool dg__spawn_reap(pid_t pid, unsigned wait_ms, int *ret_status);
 
-/** "killed by signal 9", "exited with status 3". */
-void dg__spawn_describe(int status, char *buf, size_t size);
+/**
+ * Leave a killed child that has not ended yet: it is reaped by some later dg__spawn(), on whatever
+ * handle. Threads: safe. Blocks: no.
+ */
+void dg__spawn_leave(pid_t pid);
+
+/**
+ * Say how a child ended: "was killed by signal 9", "exited with status 3".
+ *
+ * @return The number of the signal, or the exit status.
+ */
+int dg__spawn_describe(int status, char *buf, size_t size);
 
 #endif

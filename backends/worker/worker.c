@@ -1,15 +1,17 @@
 /*
- * See worker.h. Calls on a handle follow one another under its mutex; cancel only sets a flag, which
- * the call under way looks at every few milliseconds.
+ * See worker.h. Calls on a handle follow one another; cancel only sets a flag, which the call under
+ * way looks at every few milliseconds.
  */
 #include "backends/worker/worker.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/core/clock.h"
@@ -18,9 +20,13 @@
 
 #define MS 1000000ull
 #define SLICE_NS (10 * MS) /* how often the cancel flag is looked at */
+#define TURN_NS (50 * MS) /* how often a waiting call looks at its deadline at least */
 #define CANCEL_NS (150 * MS) /* a child may take so long to listen */
-#define GRACE_NS (400 * MS) /* beyond a deadline that the child keeps itself */
-#define REAP_MS 200
+#define GRACE_NS (300 * MS) /* beyond a deadline that the child keeps itself */
+#define CANCEL_REAP_MS 20
+#define KILL_REAP_MS 100
+#define GONE_REAP_MS 50 /* of a child that has closed its socket */
+#define ASKED_REAP_MS 200 /* of a child that is asked to end */
 #define ABANDONED_MAX 3 /* killed children that have not ended; more are not made */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_LAST_MS 30000
@@ -29,14 +35,16 @@ struct dg__worker {
 	char backend[16];
 	char path[1024];
 	dg__worker_options options;
+	/* Process that made it, and whose child the worker is; negative: about to be. */
+	_Atomic(pid_t) owner;
 	pthread_mutex_t lock;
-	_Atomic(pid_t) owner; /* process that made it: a child of fork() starts anew */
+	pthread_cond_t freed;
+	bool busy; /* under lock; the rest is the call's that has its turn */
 	atomic_bool in_call, cancel;
 	_Atomic(int64_t) pid; /* 0: no child */
 	dg__channel channel;
 	uint64_t request;
 	unsigned failures; /* in a row */
-	bool left; /* the last child that was found gone had ended well, for being idle */
 	uint64_t not_before_ns;
 	pid_t abandoned[ABANDONED_MAX];
 	size_t abandoned_count;
@@ -45,14 +53,73 @@ struct dg__worker {
 /* A call under way. */
 typedef struct call {
 	uint64_t deadline_ns;
+	uint64_t grace_ns; /* after it, for a child that keeps the deadline itself */
 	uint64_t cancelled_ns; /* when the child was asked to stop; 0: was not */
 	bool fresh; /* the child was started for this call */
+	bool broken; /* a frame to the child went out in part */
 	bool answered; /* a frame of it has come */
-	const dg__measure_request *measure;
+	dg__device_list *devices; /* NULL: none are asked for */
+	bool listed; /* devices have come */
+	const dg__measure_request *measure; /* NULL: no values are asked for */
 	const dg__worker_watch *watch;
 	dg_value *values;
 	size_t valued; /* values that have come */
+	dg__frame *last; /* the frame received last */
 } call;
+
+/* Waiting for one's turn does not depend on the time of day, where the system can do that. */
+static int init_turns(dg__worker *w)
+{
+	pthread_condattr_t attributes;
+	int err = pthread_condattr_init(&attributes);
+	if (err)
+		return err;
+#ifndef __APPLE__
+	err = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+	if (!err)
+		err = pthread_mutex_init(&w->lock, NULL);
+	if (!err) {
+		err = pthread_cond_init(&w->freed, &attributes);
+		if (err)
+			pthread_mutex_destroy(&w->lock);
+	}
+	pthread_condattr_destroy(&attributes);
+	return err;
+}
+
+static void wait_freed(dg__worker *w, uint64_t at_most_ns)
+{
+	struct timespec until;
+#ifdef __APPLE__
+	clock_gettime(CLOCK_REALTIME, &until);
+#else
+	clock_gettime(CLOCK_MONOTONIC, &until);
+#endif
+	uint64_t ns = (uint64_t)until.tv_nsec + at_most_ns;
+	until.tv_sec += (time_t)(ns / (1000 * MS));
+	until.tv_nsec = (long)(ns % (1000 * MS));
+	pthread_cond_timedwait(&w->freed, &w->lock, &until);
+}
+
+static bool take_turn(dg__worker *w, uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->busy && dg__clock_ns() < deadline_ns)
+		wait_freed(w, TURN_NS);
+	bool mine = !w->busy;
+	w->busy = true;
+	pthread_mutex_unlock(&w->lock);
+	return mine;
+}
+
+static void give_turn(dg__worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->busy = false;
+	pthread_cond_signal(&w->freed);
+	pthread_mutex_unlock(&w->lock);
+}
 
 static bool good_name(const char *name)
 {
@@ -64,7 +131,8 @@ dg_err dg__worker_create(
 	const dg__worker_options *options, dg__worker **ret_worker, dg_error *reterr)
 {
 	if (!good_name(options->backend))
-		return dg_error_set(reterr, DG_EINVALID, "a backend's name is 1 to 15 letters and digits");
+		return dg_error_set(
+			reterr, DG_EINVALID, "a backend's name is 1 to 15 letters and digits");
 	dg__worker *w = calloc(1, sizeof(*w));
 	if (!w)
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
@@ -76,7 +144,7 @@ dg_err dg__worker_create(
 	} else {
 		err = dg__worker_find(w->path, sizeof(w->path), reterr);
 	}
-	if (err == DG_OK && pthread_mutex_init(&w->lock, NULL) != 0)
+	if (err == DG_OK && init_turns(w) != 0)
 		err = dg_error_set(reterr, DG_ENOMEM, NULL);
 	if (err != DG_OK) {
 		free(w);
@@ -102,53 +170,67 @@ static void sweep(dg__worker *w)
 	w->abandoned_count = kept;
 }
 
-/* Kill and reap; a child in an uninterruptible call is left behind. Its status, or -1. */
-static int end_child(dg__worker *w, bool kill_it)
+/*
+ * Close the socket, which ends a child that can end; kill it after grace_ms; leave one in an
+ * uninterruptible call behind. Its status, or DG__STATUS_UNKNOWN, also where it had to be killed.
+ */
+static int end_child(dg__worker *w, unsigned grace_ms, unsigned reap_ms)
 {
 	pid_t pid = (pid_t)atomic_load(&w->pid);
-	int status = -1;
+	int status = DG__STATUS_UNKNOWN;
 	dg__channel_finish(&w->channel);
 	if (pid == 0)
-		return -1;
-	if (kill_it)
+		return DG__STATUS_UNKNOWN;
+	if (grace_ms == 0 || !dg__spawn_reap(pid, grace_ms, &status)) {
 		kill(pid, SIGKILL);
-	bool ended = dg__spawn_reap(pid, REAP_MS, &status);
-	if (!ended && !kill_it) {
-		kill(pid, SIGKILL);
-		ended = dg__spawn_reap(pid, REAP_MS, &status);
+		if (!dg__spawn_reap(pid, reap_ms, &status) && w->abandoned_count < ABANDONED_MAX)
+			w->abandoned[w->abandoned_count++] = pid;
+		status = DG__STATUS_UNKNOWN;
 	}
-	if (!ended && w->abandoned_count < ABANDONED_MAX)
-		w->abandoned[w->abandoned_count++] = pid;
 	atomic_store(&w->pid, 0);
-	return ended ? status : -1;
+	return status;
+}
+
+/*
+ * In a child of fork() the process of the worker belongs to the parent, and a thread that is not
+ * here may have been in a call: nothing of that is used or given back, only our copy of its socket
+ * closed.
+ */
+static void adopt(dg__worker *w)
+{
+	pid_t self = getpid(), owner = atomic_load(&w->owner);
+	while (owner != self) {
+		if (owner == -self) {
+			dg__clock_sleep_ns(MS);
+			owner = atomic_load(&w->owner);
+		} else if (atomic_compare_exchange_strong(&w->owner, &owner, -self)) {
+			int fd = w->channel.fd;
+			w->channel = (dg__channel){ .fd = -1 };
+			if (fd >= 0)
+				close(fd);
+			w->busy = init_turns(w) != 0;
+			atomic_store(&w->in_call, false);
+			atomic_store(&w->pid, 0);
+			w->abandoned_count = 0;
+			w->failures = 0;
+			w->not_before_ns = 0;
+			atomic_store(&w->owner, self);
+			return;
+		}
+	}
 }
 
 void dg__worker_destroy(dg__worker *worker)
 {
 	if (!worker)
 		return;
-	if (atomic_load(&worker->owner) == getpid()) {
-		end_child(worker, true);
-		sweep(worker);
-	} else {
-		dg__channel_finish(&worker->channel);
-	}
+	adopt(worker);
+	end_child(worker, ASKED_REAP_MS, KILL_REAP_MS);
+	for (size_t i = 0; i < worker->abandoned_count; i++)
+		dg__spawn_leave(worker->abandoned[i]);
+	pthread_cond_destroy(&worker->freed);
 	pthread_mutex_destroy(&worker->lock);
 	free(worker);
-}
-
-/* In a child of fork() the mutex may be held by a thread that is not there, and the process of the
- * worker belongs to the parent. */
-static void adopt(dg__worker *w)
-{
-	pid_t owner = atomic_load(&w->owner), self = getpid();
-	if (owner == self || !atomic_compare_exchange_strong(&w->owner, &owner, self))
-		return;
-	pthread_mutex_init(&w->lock, NULL);
-	atomic_store(&w->in_call, false);
-	atomic_store(&w->pid, 0);
-	dg__channel_finish(&w->channel);
-	w->abandoned_count = 0;
 }
 
 /* The first start after a failure waits for nothing; then 100 ms, doubled up to 30 s. */
@@ -159,7 +241,8 @@ static void note_failure(dg__worker *w)
 		return;
 	unsigned doublings = w->failures - 2 < 9 ? w->failures - 2 : 9;
 	uint64_t wait_ms = (uint64_t)BACKOFF_FIRST_MS << doublings;
-	w->not_before_ns = dg__clock_ns() + (wait_ms < BACKOFF_LAST_MS ? wait_ms : BACKOFF_LAST_MS) * MS;
+	w->not_before_ns =
+		dg__clock_ns() + (wait_ms < BACKOFF_LAST_MS ? wait_ms : BACKOFF_LAST_MS) * MS;
 }
 
 static void note_success(dg__worker *w)
@@ -174,67 +257,86 @@ static dg_err start_child(dg__worker *w, call *c, dg_error *reterr)
 	sweep(w);
 	if (w->abandoned_count == ABANDONED_MAX)
 		return dg_error_set(reterr, DG_EWORKER,
-			"%d earlier workers of %s cannot be ended; no further one is started", ABANDONED_MAX,
-			w->backend);
+			"%d earlier workers of %s cannot be ended; no further one is started",
+			ABANDONED_MAX, w->backend);
 	if (now < w->not_before_ns)
 		return dg_error_set(reterr, DG_EWORKER,
-			"the worker of %s failed %u times in a row; it is tried again in %llu ms", w->backend,
-			w->failures, (unsigned long long)((w->not_before_ns - now) / MS + 1));
+			"the worker of %s failed %u times in a row; it is tried again in %llu ms",
+			w->backend, w->failures,
+			(unsigned long long)((w->not_before_ns - now) / MS + 1));
 	pid_t pid;
 	int fd;
 	dg_err err = dg__spawn(w->path, &w->options, &pid, &fd, reterr);
 	if (err == DG_OK) {
-		err = dg__channel_init_take(&w->channel, fd, reterr);
-		atomic_store(&w->pid, pid);
 		c->fresh = true;
-		if (err != DG_OK)
-			w->channel.fd = -1;
+		atomic_store(&w->pid, pid);
+		err = dg__channel_init_take(&w->channel, fd, reterr);
+		if (err != DG_OK) {
+			w->channel = (dg__channel){ .fd = -1 };
+			end_child(w, 0, KILL_REAP_MS);
+		}
 	}
 	if (err != DG_OK)
 		note_failure(w);
 	return err;
 }
 
-/* The child is gone: how, in words. One that had been told to end when idle did nothing wrong. */
-static dg_err child_gone(dg__worker *w, dg_error *reterr)
+/* The status of a child whose end of the socket is closed; it had not to be told by ours. */
+static int reap_gone(dg__worker *w)
 {
-	char how[48];
-	int status = end_child(w, false);
-	w->left = status == 0;
-	note_failure(w);
-	if (status < 0)
-		return dg_error_set(reterr, DG_EWORKER, "the worker of %s closed its socket", w->backend);
-	dg__spawn_describe(status, how, sizeof(how));
-	return dg_error_native(reterr, DG_EWORKER, w->backend, status, "the worker of %s %s", w->backend, how);
+	int status;
+	if (!dg__spawn_reap((pid_t)atomic_load(&w->pid), GONE_REAP_MS, &status))
+		return end_child(w, 0, GONE_REAP_MS);
+	atomic_store(&w->pid, 0);
+	dg__channel_finish(&w->channel);
+	return status;
 }
 
-static dg_err cancelled(dg_error *reterr)
+/* The child is gone: how, in words. One that had been told to end when idle did nothing wrong. */
+static dg_err child_gone(dg__worker *w, const call *c, dg_error *reterr)
 {
+	char how[48];
+	int status = reap_gone(w);
+	if (status != 0 || c->answered || c->fresh)
+		note_failure(w);
+	if (status == DG__STATUS_UNKNOWN)
+		return dg_error_native(reterr, DG_EWORKER, w->backend, 0,
+			"the worker of %s closed its socket", w->backend);
+	int number = dg__spawn_describe(status, how, sizeof(how));
+	return dg_error_native(
+		reterr, DG_EWORKER, w->backend, number, "the worker of %s %s", w->backend, how);
+}
+
+/* The child sent what it must not, or nothing can be sent to it. */
+static dg_err give_up(dg__worker *w, dg_err err)
+{
+	end_child(w, 0, KILL_REAP_MS);
+	note_failure(w);
+	return err;
+}
+
+static dg_err nonsense(dg__worker *w, const char *what, dg_error *reterr)
+{
+	return give_up(w, dg_error_native(reterr, DG_EPROTOCOL, w->backend, 0,
+				  "the worker of %s %s", w->backend, what));
+}
+
+static dg_err cancelled(dg__worker *w, dg_error *reterr)
+{
+	end_child(w, 0, CANCEL_REAP_MS);
 	return dg_error_set(reterr, DG_ECANCELLED, "the work was cancelled");
 }
 
-/* What a failed receive means for the call; DG_OK: go on waiting. */
-static dg_err after_wait(dg__worker *w, call *c, dg_err err, dg_error *reterr)
+/* Whether the call may go on; ends the child where not. */
+static dg_err check_time(dg__worker *w, const call *c, dg_error *reterr)
 {
 	uint64_t now = dg__clock_ns();
-	if (err == DG_EWORKER)
-		return c->cancelled_ns ? (end_child(w, true), cancelled(reterr)) : child_gone(w, reterr);
-	if (err != DG_ETIMEOUT) {
-		end_child(w, true);
-		note_failure(w);
-		return err;
-	}
-	if (c->cancelled_ns && now > c->cancelled_ns + CANCEL_NS) {
-		end_child(w, true);
-		return cancelled(reterr);
-	}
-	if (!c->cancelled_ns && now > c->deadline_ns) {
-		end_child(w, true);
-		note_failure(w);
-		return dg_error_set(reterr, DG_ETIMEOUT, "%s did not answer in time; its worker was ended",
-			w->backend);
-	}
-	return DG_OK;
+	if (c->cancelled_ns)
+		return now > c->cancelled_ns + CANCEL_NS ? cancelled(w, reterr) : DG_OK;
+	if (now <= c->deadline_ns + c->grace_ns)
+		return DG_OK;
+	return give_up(w, dg_error_set(reterr, DG_ETIMEOUT,
+				  "%s did not answer in time; its worker was ended", w->backend));
 }
 
 /* Ask the child to stop, once, when the flag is up. */
@@ -243,48 +345,62 @@ static void pass_cancel(dg__worker *w, call *c)
 	if (c->cancelled_ns || !atomic_load(&w->cancel))
 		return;
 	c->cancelled_ns = dg__clock_ns();
-	dg__frame frame = { .kind = DG__FRAME_CANCEL, .request = w->request };
-	/* A child that takes nothing any more is killed when its time is over. */
-	dg_err err = dg__channel_send(&w->channel, &frame, c->cancelled_ns + SLICE_NS, NULL);
-	(void)err;
+	dg__frame *frame = calloc(1, sizeof(*frame));
+	if (frame) {
+		frame->kind = DG__FRAME_CANCEL;
+		frame->request = w->request;
+		c->broken = dg__channel_send(
+				    &w->channel, frame, c->cancelled_ns + SLICE_NS, NULL) != DG_OK;
+	}
+	free(frame);
 }
 
-static dg_err nonsense(dg__worker *w, const char *what, dg_error *reterr)
+static dg_err receive(dg__worker *w, call *c, dg_error *reterr)
 {
-	end_child(w, true);
-	note_failure(w);
-	return dg_error_set(reterr, DG_EPROTOCOL, "the worker of %s %s", w->backend, what);
-}
-
-static dg_err receive(dg__worker *w, call *c, dg__frame *ret_frame, dg_error *reterr)
-{
+	memset(c->last, 0, sizeof(*c->last));
 	for (;;) {
 		pass_cancel(w, c);
-		dg_err err = dg__channel_receive(&w->channel, dg__clock_ns() + SLICE_NS, ret_frame, reterr);
-		if (err == DG_OK) {
-			c->answered = true;
-			if (ret_frame->request == w->request)
-				return DG_OK;
-			dg__frame_finish(ret_frame);
-			return nonsense(w, "answered what was not asked", reterr);
-		}
-		err = after_wait(w, c, err, reterr);
+		dg_err err = check_time(w, c, reterr);
 		if (err != DG_OK)
 			return err;
+		err = dg__channel_receive(&w->channel, dg__clock_ns() + SLICE_NS, c->last, reterr);
+		if (err == DG_OK) {
+			c->answered = true;
+			return DG_OK;
+		}
+		if (err == DG_EWORKER)
+			return c->cancelled_ns ? cancelled(w, reterr) : child_gone(w, c, reterr);
+		if (err != DG_ETIMEOUT)
+			return give_up(w, err);
 	}
 }
 
-static dg_err take_value(dg__worker *w, call *c, const dg__frame *frame, dg_error *reterr)
+static dg_err take_devices(dg__worker *w, call *c, dg_error *reterr)
 {
+	dg__device_list *list = &c->last->devices;
+	bool good = c->devices && !c->listed;
+	for (size_t i = 0; good && i < list->count; i++)
+		good = strcmp(list->entries[i].info.backend, w->backend) == 0;
+	if (!good) {
+		dg__frame_finish(c->last);
+		return nonsense(w, "sent devices that were not asked for", reterr);
+	}
+	*c->devices = *list;
+	*list = (dg__device_list){ .count = 0 };
+	c->listed = true;
+	return DG_OK;
+}
+
+static dg_err take_value(dg__worker *w, call *c, dg_error *reterr)
+{
+	const dg__frame *frame = c->last;
 	bool value = frame->kind == DG__FRAME_VALUE;
 	const dg__measure_request *m = c->measure;
-	if (!m || frame->done >= m->count || frame->total != m->count ||
-		(value && frame->done != c->valued) ||
+	if (!m || frame->done >= m->count || frame->total != m->count || frame->done != c->valued ||
 		!dg_key_equal(value ? &frame->value.key : &frame->key, &m->keys[frame->done]))
 		return nonsense(w, "told of a key that was not asked for", reterr);
 	if (value) {
-		c->values[frame->done] = frame->value;
-		c->valued = frame->done + 1u;
+		c->values[c->valued++] = frame->value;
 		if (c->watch && c->watch->value)
 			c->watch->value(frame->done, &frame->value, c->watch->user);
 	} else if (c->watch && c->watch->progress) {
@@ -293,37 +409,50 @@ static dg_err take_value(dg__worker *w, call *c, const dg__frame *frame, dg_erro
 	return DG_OK;
 }
 
-/* Receive until the request ends. last is the frame that ended it, or that a detection waits for. */
-static dg_err converse(dg__worker *w, call *c, dg__device_list *devices, dg__frame *last, dg_error *reterr)
+static dg_err take_end(dg__worker *w, const call *c, dg_error *reterr)
+{
+	if (c->devices && !c->listed)
+		return nonsense(w, "sent no devices", reterr);
+	if (c->measure && c->valued < c->measure->count)
+		return nonsense(w, "left values out", reterr);
+	return DG_OK;
+}
+
+static dg_err take_error(const call *c, dg_error *reterr)
+{
+	if (reterr)
+		*reterr = c->last->error;
+	return c->last->error.code;
+}
+
+/* Receive until the request ends, well or with the child's own error. */
+static dg_err converse(dg__worker *w, call *c, dg_error *reterr)
 {
 	for (;;) {
-		memset(last, 0, sizeof(*last));
-		dg_err err = receive(w, c, last, reterr);
+		dg_err err = receive(w, c, reterr);
 		if (err != DG_OK)
 			return err;
-		switch (last->kind) {
+		if (c->last->request != w->request) {
+			dg__frame_finish(c->last);
+			return nonsense(w, "answered what was not asked", reterr);
+		}
+		switch (c->last->kind) {
 		case DG__FRAME_END:
-			return DG_OK;
+			return take_end(w, c, reterr);
 		case DG__FRAME_ERROR:
-			if (reterr)
-				*reterr = last->error;
-			return last->error.code != DG_OK ? last->error.code : DG_EINTERNAL;
+			return take_error(c, reterr);
 		case DG__FRAME_DEVICES:
-			if (!devices || devices->entries) {
-				dg__frame_finish(last);
-				return nonsense(w, "sent devices that were not asked for", reterr);
-			}
-			*devices = last->devices;
+			err = take_devices(w, c, reterr);
 			break;
 		case DG__FRAME_VALUE:
 		case DG__FRAME_PROGRESS:
-			err = take_value(w, c, last, reterr);
-			if (err != DG_OK)
-				return err;
+			err = take_value(w, c, reterr);
 			break;
 		default:
-			return nonsense(w, "sent a request", reterr);
+			err = nonsense(w, "sent a request", reterr);
 		}
+		if (err != DG_OK)
+			return err;
 	}
 }
 
@@ -332,59 +461,92 @@ static dg_err ask(dg__worker *w, call *c, dg__frame *request, dg_error *reterr)
 	dg_err err = w->channel.fd < 0 ? start_child(w, c, reterr) : DG_OK;
 	if (err != DG_OK)
 		return err;
+	uint64_t now = dg__clock_ns();
+	/* Some of it may have gone by waiting for a turn. */
+	request->timeout_ms = now < c->deadline_ns ? (c->deadline_ns - now) / MS + 1 : 1;
 	request->request = ++w->request;
 	err = dg__channel_send(&w->channel, request, c->deadline_ns, reterr);
 	if (err == DG_EWORKER)
-		return child_gone(w, reterr);
-	if (err != DG_OK) {
-		end_child(w, true);
+		return child_gone(w, c, reterr);
+	return err == DG_OK ? DG_OK : give_up(w, err);
+}
+
+/* A child that ended since the last call, for being idle or by mishap, is no fault of this one. */
+static void drop_ended(dg__worker *w)
+{
+	if (w->channel.fd < 0 || !dg__channel_is_closed(&w->channel))
+		return;
+	int status = reap_gone(w);
+	if (status != 0 && status != DG__STATUS_UNKNOWN)
 		note_failure(w);
-	}
-	return err;
 }
 
 /*
- * One request. A child kept from an earlier call may have ended for being idle just now: then it said
- * nothing, and another one is asked.
+ * One request. A child kept from an earlier call may be on its way out already, for being idle or
+ * killed: where it said nothing at all, another one is asked.
  */
-static dg_err exchange(dg__worker *w, call *c, dg__frame *request, dg__device_list *devices,
-	dg__frame *last, dg_error *reterr)
+static dg_err exchange(dg__worker *w, call *c, dg__frame *request, dg_error *reterr)
 {
+	drop_ended(w);
 	bool kept = w->channel.fd >= 0;
 	dg_err err = ask(w, c, request, reterr);
 	if (err == DG_OK)
-		err = converse(w, c, devices, last, reterr);
-	if (err != DG_EWORKER || !kept || !w->left || c->answered || atomic_load(&w->cancel))
+		err = converse(w, c, reterr);
+	bool again = err == DG_EWORKER && kept && !c->answered && !atomic_load(&w->cancel) &&
+		     dg__clock_ns() >= w->not_before_ns;
+	if (!again)
 		return err;
-	note_success(w);
 	err = ask(w, c, request, reterr);
-	return err == DG_OK ? converse(w, c, devices, last, reterr) : err;
+	return err == DG_OK ? converse(w, c, reterr) : err;
 }
 
-/* The mutex, a fresh flag, and the whole call; a child that may not stay idle ends here. */
-static dg_err run_call(dg__worker *w, call *c, bool fresh, dg__frame *request, dg__device_list *devices,
-	dg_telemetry *telemetry, dg_error *reterr)
+/* What becomes of the child after a call. */
+static void settle(dg__worker *w, const call *c, dg_err err)
 {
-	dg__frame *last = calloc(1, sizeof(*last));
-	if (!last)
-		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	if (w->channel.fd < 0)
+		return;
+	if (err == DG_OK || c->last->kind == DG__FRAME_ERROR)
+		note_success(w);
+	if (c->broken)
+		end_child(w, 0, KILL_REAP_MS);
+	else if (w->options.idle_ms == 0)
+		end_child(w, ASKED_REAP_MS, KILL_REAP_MS);
+}
+
+static dg_err run_call(dg__worker *w, call *c, dg__frame *request, dg_error *reterr)
+{
 	adopt(w);
-	pthread_mutex_lock(&w->lock);
+	if (!take_turn(w, c->deadline_ns))
+		return dg_error_set(reterr, DG_ETIMEOUT,
+			"earlier calls on the worker of %s took all of the time", w->backend);
 	atomic_store(&w->cancel, false);
 	atomic_store(&w->in_call, true);
-	if (fresh && w->channel.fd >= 0)
-		end_child(w, true);
-	dg_err err = exchange(w, c, request, devices, last, reterr);
-	bool alive = w->channel.fd >= 0;
-	if (alive && (err == DG_OK || last->kind == DG__FRAME_ERROR))
-		note_success(w);
-	if (alive && w->options.idle_ms == 0)
-		end_child(w, false);
-	if (err == DG_OK && telemetry)
-		*telemetry = last->telemetry;
+	/* Drivers look at the hardware once. */
+	if (request->kind == DG__FRAME_DETECT)
+		end_child(w, GONE_REAP_MS, KILL_REAP_MS);
+	dg_err err = exchange(w, c, request, reterr);
+	settle(w, c, err);
 	atomic_store(&w->in_call, false);
-	pthread_mutex_unlock(&w->lock);
-	free(last);
+	give_turn(w);
+	return err;
+}
+
+/* A call with its frames, which are too large for a small stack. */
+static dg_err call_with(dg__worker *w, call *c, dg__frame_kind kind, uint32_t device,
+	dg_telemetry *ret_telemetry, dg_error *reterr)
+{
+	dg__frame *frames = calloc(2, sizeof(*frames));
+	if (!frames)
+		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	frames[0].kind = kind;
+	frames[0].device = device;
+	if (c->measure)
+		frames[0].measure = *c->measure;
+	c->last = &frames[1];
+	dg_err err = run_call(w, c, &frames[0], reterr);
+	if (err == DG_OK && ret_telemetry)
+		*ret_telemetry = c->last->telemetry;
+	free(frames);
 	return err;
 }
 
@@ -407,10 +569,9 @@ dg_err dg__worker_detect(
 	dg_err err = check_timeout(timeout_ms, 300000, reterr);
 	if (err != DG_OK)
 		return err;
-	call c = { .deadline_ns = deadline_after(timeout_ms) };
-	dg__frame request = { .kind = DG__FRAME_DETECT, .timeout_ms = timeout_ms };
 	dg__device_list devices = { .count = 0 };
-	err = run_call(worker, &c, true, &request, &devices, NULL, reterr);
+	call c = { .deadline_ns = deadline_after(timeout_ms), .devices = &devices };
+	err = call_with(worker, &c, DG__FRAME_DETECT, 0, NULL, reterr);
 	if (err == DG_OK)
 		*ret_devices = devices;
 	else
@@ -427,7 +588,8 @@ static void fill_rest(const call *c, dg_err err, const dg_error *why)
 		v->key = c->measure->keys[i];
 		v->status = DG_STATUS_FAILED;
 		v->code = err;
-		snprintf(v->reason, sizeof(v->reason), "%.199s", *why->text ? why->text : dg_err_title(err));
+		snprintf(v->reason, sizeof(v->reason), "%.199s",
+			*why->text ? why->text : dg_err_title(err));
 	}
 }
 
@@ -437,21 +599,12 @@ dg_err dg__worker_measure(dg__worker *worker, uint32_t device, const dg__measure
 	dg_error why = { .code = DG_OK };
 	call c = { .measure = request, .watch = watch, .values = ret_values };
 	dg_err err = check_timeout(timeout_ms, 3600000, &why);
-	dg__frame *frame = err == DG_OK ? calloc(1, sizeof(*frame)) : NULL;
-	if (err == DG_OK && !frame)
-		err = dg_error_set(&why, DG_ENOMEM, NULL);
 	if (err == DG_OK) {
-		/* The child stops by itself at its limit and says so; only one that hangs is ended. */
-		c.deadline_ns = deadline_after(timeout_ms) + GRACE_NS;
-		frame->kind = DG__FRAME_MEASURE;
-		frame->device = device;
-		frame->timeout_ms = timeout_ms;
-		frame->measure = *request;
-		err = run_call(worker, &c, false, frame, NULL, NULL, &why);
+		/* The child stops by itself in time and says so; only one that hangs is ended. */
+		c.deadline_ns = deadline_after(timeout_ms);
+		c.grace_ns = GRACE_NS;
+		err = call_with(worker, &c, DG__FRAME_MEASURE, device, NULL, &why);
 	}
-	free(frame);
-	if (err == DG_OK && c.valued < request->count)
-		err = dg_error_set(&why, DG_EPROTOCOL, "the worker of %s left values out", worker->backend);
 	if (err != DG_OK) {
 		fill_rest(&c, err, &why);
 		if (reterr)
@@ -467,8 +620,7 @@ dg_err dg__worker_telemetry(dg__worker *worker, uint32_t device, uint32_t timeou
 	if (err != DG_OK)
 		return err;
 	call c = { .deadline_ns = deadline_after(timeout_ms) };
-	dg__frame request = { .kind = DG__FRAME_TELEMETRY, .device = device };
-	return run_call(worker, &c, false, &request, NULL, ret_telemetry, reterr);
+	return call_with(worker, &c, DG__FRAME_TELEMETRY, device, ret_telemetry, reterr);
 }
 
 void dg__worker_cancel(dg__worker *worker)
@@ -479,5 +631,6 @@ void dg__worker_cancel(dg__worker *worker)
 
 int64_t dg__worker_pid(const dg__worker *worker)
 {
-	return atomic_load(&((dg__worker *)(uintptr_t)worker)->pid);
+	dg__worker *w = (dg__worker *)(uintptr_t)worker;
+	return atomic_load(&w->owner) == getpid() ? atomic_load(&w->pid) : 0;
 }

@@ -1,10 +1,16 @@
 /*
  * The process that hosts a backend, seen by who uses it: gateway and library alike.
  *
- * A worker handle owns at most one child process, started when a call needs it and ended when it has
- * been idle for a while. Whatever the child does (hangs, crashes, is killed, answers nonsense, eats
- * memory), a call ends by its deadline with an error, and the next call gets a fresh child, after a
- * back-off where it keeps failing.
+ * A worker handle owns at most one child process, started when a call needs it and ended when it
+ * has been idle for a while. Whatever the child does (hangs, crashes, is killed, answers nonsense,
+ * eats memory), a call ends by its deadline with an error, and the next call gets a fresh child.
+ *
+ * One failure costs nothing more. After further ones in a row a call that needs a fresh child is
+ * refused at once, DG_EWORKER telling when the next is let through: 100 ms after the second, twice
+ * that after each further one, 30 s at most. A call that the child answers ends that. A child that
+ * cannot be killed is not waited for; with three of them no further one is started until one ends.
+ *
+ * A child of fork() may use the handle, and destroys it: it gets a worker of its own.
  */
 #ifndef DEVGATE_BACKENDS_WORKER_WORKER_H
 #define DEVGATE_BACKENDS_WORKER_WORKER_H
@@ -17,7 +23,7 @@ typedef struct dg__worker_options {
 	const char *backend; /* its name, "cpu"; [a-z0-9], at most 15 */
 	/* Path of the executable; NULL: dg__worker_find(). */
 	const char *path;
-	/* The child ends after so long without a request, in milliseconds; 0: right after each one. */
+	/* The child ends after so many milliseconds without a request; 0: right after each one. */
 	uint32_t idle_ms;
 	uint64_t memory_limit_bytes; /* address space of the child (RLIMIT_AS); 0: no limit */
 } dg__worker_options;
@@ -36,21 +42,24 @@ dg_err dg__worker_find(char *buf, size_t size, dg_error *reterr) DG_MUST_CHECK;
  * @param[out] ret_worker  Owned; dg__worker_destroy().
  * @return DG_OK, DG_ENOMEM, DG_EINVALID, DG_EWORKER (no executable).
  */
-dg_err dg__worker_create(const dg__worker_options *options, dg__worker **ret_worker,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__worker_create(
+	const dg__worker_options *options, dg__worker **ret_worker, dg_error *reterr) DG_MUST_CHECK;
 
-/** End the child (kill after 200 ms; one that cannot be killed is left to init) and free. NULL is fine. */
+/**
+ * End the child (kill after 200 ms; one that cannot be killed is not waited for) and free. NULL is
+ * fine. No call is under way. Blocks: at most 300 ms.
+ */
 void dg__worker_destroy(dg__worker *worker);
 
 /**
  * Look for devices, in a fresh child always.
  *
  * @param timeout_ms  1..300000.
- * @param[out] ret_devices  Owned; dg__device_list_finish(). Entries carry info without gateway index.
+ * @param[out] ret_devices  Owned; dg__device_list_finish(). Entries have no gateway index.
  * @return DG_OK, DG_ENODRIVER, DG_EDRIVER, DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_EPROTOCOL,
  *         DG_ENOMEM. DG_OK with no devices: the driver has none.
- * Threads: calls on one handle wait for each other, cancel apart. Blocks: at most timeout_ms and
- * 500 ms. (So for the calls below.)
+ * Threads: calls on one handle wait for each other, cancel apart; DG_ETIMEOUT also where an earlier
+ * one takes too long. Blocks: at most timeout_ms and 500 ms. (So for the calls below.)
  */
 dg_err dg__worker_detect(dg__worker *worker, uint32_t timeout_ms, dg__device_list *ret_devices,
 	dg_error *reterr) DG_MUST_CHECK;
@@ -76,8 +85,8 @@ typedef struct dg__worker_watch {
  *         DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_EPROTOCOL, DG_EDRIVER, DG_ENOMEM.
  */
 dg_err dg__worker_measure(dg__worker *worker, uint32_t device, const dg__measure_request *request,
-	uint32_t timeout_ms, const dg__worker_watch *watch, dg_value *ret_values, dg_error *reterr)
-	DG_MUST_CHECK;
+	uint32_t timeout_ms, const dg__worker_watch *watch, dg_value *ret_values,
+	dg_error *reterr) DG_MUST_CHECK;
 
 dg_err dg__worker_telemetry(dg__worker *worker, uint32_t device, uint32_t timeout_ms,
 	dg_telemetry *ret_telemetry, dg_error *reterr) DG_MUST_CHECK;

@@ -83,8 +83,7 @@ static void test_enumerate__many_gateways(void)
 	for (int i = 0; i < COUNT; i++) {
 		/* Ports that nobody listens at, but for every thirtieth. */
 		snprintf(names[i], sizeof(names[i]), "http://127.0.0.1:%d", 1 + i);
-		urls[i] = i % 30 ? names[i] :
-				   dg_fake_gateway_url(scenes[i / 30].model.gateway);
+		urls[i] = i % 30 ? names[i] : dg_fake_gateway_url(scenes[i / 30].model.gateway);
 	}
 	CU_ASSERT_EQUAL_FATAL(list_of(urls, COUNT, &call, &list), DG_OK);
 	CU_ASSERT_EQUAL(list->problem_count, COUNT - ALIVE);

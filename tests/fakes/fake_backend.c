@@ -41,8 +41,8 @@ static dg_err check_index(const dg__fake *fake, uint32_t index, dg_error *reterr
 	return index < fake->devices ? DG_OK : dg_error_set(reterr, DG_ENODEVICE, NULL);
 }
 
-static dg_err describe(const dg__backend *self, uint32_t index, dg_device_info *ret_info,
-	dg_error *reterr)
+static dg_err describe(
+	const dg__backend *self, uint32_t index, dg_device_info *ret_info, dg_error *reterr)
 {
 	dg_device_info info = { .present = DG_HAS_DEVICE | DG_HAS_UUID | DG_HAS_HARDWARE };
 	dg_err err = check_index(self->user, index, reterr);
@@ -53,25 +53,27 @@ static dg_err describe(const dg__backend *self, uint32_t index, dg_device_info *
 	snprintf(info.backend, sizeof(info.backend), "%s", self->name);
 	snprintf(info.name, sizeof(info.name), "Fake %u", (unsigned)index);
 	snprintf(info.driver, sizeof(info.driver), "fake 1.0");
-	snprintf(info.uuid, sizeof(info.uuid), "00000000-0000-4000-8000-%012u", (unsigned)index + 1);
+	snprintf(
+		info.uuid, sizeof(info.uuid), "00000000-0000-4000-8000-%012u", (unsigned)index + 1);
 	snprintf(info.hardware, sizeof(info.hardware), "uuid:%.36s", info.uuid);
 	info.dtypes = (uint64_t)1 << DG_F32 | (uint64_t)1 << DG_I32;
 	*ret_info = info;
 	return DG_OK;
 }
 
-static dg_err telemetry(const dg__backend *self, uint32_t index, dg_telemetry *ret_telemetry,
-	dg_error *reterr)
+static dg_err telemetry(
+	const dg__backend *self, uint32_t index, dg_telemetry *ret_telemetry, dg_error *reterr)
 {
 	dg_err err = check_index(self->user, index, reterr);
 	if (!err)
-		*ret_telemetry = (dg_telemetry){ .present = DG_TELEMETRY_LOAD, .load = 0.25,
-			.at_ms = dg__clock_unix_ms() };
+		*ret_telemetry = (dg_telemetry){
+			.present = DG_TELEMETRY_LOAD, .load = 0.25, .at_ms = dg__clock_unix_ms()
+		};
 	return err;
 }
 
-static dg_err open_device(const dg__backend *self, uint32_t index, dg__dev **ret_dev,
-	dg_error *reterr)
+static dg_err open_device(
+	const dg__backend *self, uint32_t index, dg__dev **ret_dev, dg_error *reterr)
 {
 	dg__fake *fake = self->user;
 	dg_err err = check_index(fake, index, reterr);
@@ -95,7 +97,8 @@ static dg_err room(dg__dev *dev, dg__room *ret_room, dg_error *reterr)
 {
 	(void)reterr;
 	*ret_room = (dg__room){ .total_bytes = dev->fake->room_bytes,
-		.buffer_bytes = dev->fake->room_bytes, .cache_bytes = dev->fake->cache_bytes };
+		.buffer_bytes = dev->fake->room_bytes,
+		.cache_bytes = dev->fake->cache_bytes };
 	return DG_OK;
 }
 
@@ -154,11 +157,15 @@ static dg_err shapes(dg__dev *dev, const dg__ask *ask, dg__shape *ret_shapes, si
 {
 	const dg__fake *fake = dev->fake;
 	bool known = ask->kernel == DG__KERNEL_ARITH_F32 || ask->kernel == DG__KERNEL_ARITH_I32 ||
-		ask->kernel == DG__KERNEL_EMPTY || (is_memory(ask->kernel) && !fake->compute_only);
+		     ask->kernel == DG__KERNEL_EMPTY ||
+		     (is_memory(ask->kernel) && !fake->compute_only);
 	if (!known)
-		return dg_error_set(reterr, DG_ENOTSUP, "the fake has no kernel number %d", (int)ask->kernel);
+		return dg_error_set(
+			reterr, DG_ENOTSUP, "the fake has no kernel number %d", (int)ask->kernel);
 	for (uint32_t i = 0; i < 3; i++) {
-		ret_shapes[i] = (dg__shape){ .code = { i }, .items = ITEMS, .bound_per_s = fake->bound_per_s,
+		ret_shapes[i] = (dg__shape){ .code = { i },
+			.items = ITEMS,
+			.bound_per_s = fake->bound_per_s,
 			.step = ask->kernel == DG__KERNEL_ARITH_F32 ? DG__STEP_FMA : DG__STEP_MUL };
 		snprintf(ret_shapes[i].text, sizeof(ret_shapes[i].text), "shape=%u", (unsigned)i);
 	}
@@ -212,7 +219,7 @@ static void compute_i32(const dg__launch *l, uint64_t steps)
 static void move(dg__kernel_id id, const dg__launch *l, uint64_t pass)
 {
 	uint64_t at = (l->first + pass) % l->windows * l->stride_bytes;
-	uint32_t value = l->value + (uint32_t)pass, sum = 0, word;
+	uint32_t value = (uint32_t)((l->value + pass) & 0xff) * 0x01010101u, sum = 0, word;
 	if (id == DG__KERNEL_COPY) {
 		memcpy(l->dst->data + at, l->src->data + at, (size_t)l->window_bytes);
 		return;
@@ -257,14 +264,17 @@ static void compute(dg__kernel_id id, const dg__launch *l, dg__fake_fault fault)
 		compute_once(id, l, fault == DG__FAKE_SHORT);
 	if (fault == DG__FAKE_WRONG)
 		(is_memory(id) && id != DG__KERNEL_READ ? l->dst : l->state)
-			->data[l->windows ? l->first % l->windows * l->stride_bytes * (id != DG__KERNEL_READ) : 0] ^= 4;
+			->data[l->windows ? l->first % l->windows * l->stride_bytes *
+						    (id != DG__KERNEL_READ)
+					  : 0] ^= 4;
 }
 
 static double time_of(const dg__fake *fake, const dg__kernel *kernel, const dg__launch *l)
 {
 	double units = kernel->id == DG__KERNEL_EMPTY ? 0
-		: is_memory(kernel->id) ? (double)l->passes * (double)l->window_bytes * fake->byte_ns
-					: (double)l->steps * fake->step_ns;
+		       : is_memory(kernel->id)
+			       ? (double)l->passes * (double)l->window_bytes * fake->byte_ns
+			       : (double)l->steps * fake->step_ns;
 	double sway = 1 + fake->jitter * (fake->runs[kernel->id] % 7) / 7;
 	return (units + fake->launch_ns) * l->repeat * fake->shape_factor[kernel->shape] * sway;
 }
@@ -286,12 +296,20 @@ static dg_err suffer(dg__fake *fake, dg__fake_fault fault, const dg__stop *stop,
 {
 	static const dg__stop never;
 	switch (fault) {
-	case DG__FAKE_HANG: return wait_for_stop(stop, 0, reterr);
-	case DG__FAKE_HANG_HARD: return wait_for_stop(&never, 0, reterr);
-	case DG__FAKE_FAIL: return dg_error_native(reterr, DG_EDRIVER, "fake", 719, "launch failed");
-	case DG__FAKE_LOSE: fake->lost = true; return dg_error_set(reterr, DG_ELOST, NULL);
-	case DG__FAKE_CRASH: raise(SIGSEGV); return DG_OK;
-	default: return DG_OK;
+	case DG__FAKE_HANG:
+		return wait_for_stop(stop, 0, reterr);
+	case DG__FAKE_HANG_HARD:
+		return wait_for_stop(&never, 0, reterr);
+	case DG__FAKE_FAIL:
+		return dg_error_native(reterr, DG_EDRIVER, "fake", 719, "launch failed");
+	case DG__FAKE_LOSE:
+		fake->lost = true;
+		return dg_error_set(reterr, DG_ELOST, NULL);
+	case DG__FAKE_CRASH:
+		raise(SIGSEGV);
+		return DG_OK;
+	default:
+		return DG_OK;
 	}
 }
 
@@ -324,7 +342,8 @@ static dg_err observe(dg__dev *dev, dg__observation *ret_observation, dg_error *
 		return dg_error_set(reterr, DG_ENOTSUP, NULL);
 	bool second = fake->looks++ % 2 == 1;
 	*ret_observation = (dg__observation){ .present = DG__SEEN_CLOCK | DG__SEEN_OTHER,
-		.clock_hz = second && fake->clock_after_hz > 0 ? fake->clock_after_hz : fake->clock_hz,
+		.clock_hz =
+			second && fake->clock_after_hz > 0 ? fake->clock_after_hz : fake->clock_hz,
 		.other_s = fake->looks * fake->other_per_look_s };
 	return DG_OK;
 }
@@ -332,12 +351,24 @@ static dg_err observe(dg__dev *dev, dg__observation *ret_observation, dg_error *
 void dg__fake_init(dg__fake *fake)
 {
 	*fake = (dg__fake){
-		.backend = { .abi = DG__BACKEND_ABI, .name = "fake", .user = fake, .enumerate = enumerate,
-			.describe = describe, .telemetry = telemetry, .open = open_device,
-			.close = close_device, .room = room, .buf_create = buf_create,
-			.buf_destroy = buf_destroy, .buf_write = buf_write, .buf_read = buf_read,
-			.shapes = shapes, .kernel_create = kernel_create, .kernel_destroy = kernel_destroy,
-			.time = time_kernel, .observe = observe },
+		.backend = { .abi = DG__BACKEND_ABI,
+			.name = "fake",
+			.user = fake,
+			.enumerate = enumerate,
+			.describe = describe,
+			.telemetry = telemetry,
+			.open = open_device,
+			.close = close_device,
+			.room = room,
+			.buf_create = buf_create,
+			.buf_destroy = buf_destroy,
+			.buf_write = buf_write,
+			.buf_read = buf_read,
+			.shapes = shapes,
+			.kernel_create = kernel_create,
+			.kernel_destroy = kernel_destroy,
+			.time = time_kernel,
+			.observe = observe },
 		.devices = 1,
 		.fault_kernel = DG__KERNEL_COUNT,
 		.step_ns = 1000,

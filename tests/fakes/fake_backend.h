@@ -22,7 +22,9 @@ typedef enum dg__fake_fault {
 	DG__FAKE_NOMEM /* no buffer can be had */
 } dg__fake_fault;
 
-/** The script and what has become of it. Fill with dg__fake_init(), then change what is to differ. */
+/**
+ * The script and what has become of it. Fill with dg__fake_init(), then change what is to differ.
+ */
 typedef struct dg__fake {
 	dg__backend backend; /* pass its address to the engine */
 	/* Script. */

@@ -313,7 +313,7 @@ static void *serve(void *argument)
 		SSL_free(c->ssl);
 	}
 	ERR_clear_error();
-	/* Sends nothing; but a race detector that follows sockets learns here that what the handler did
+	/* Sends nothing; but a race detector that follows sockets learns that what the handler did
 	 * comes before what the peer does once it finds the connection closed. */
 	(void)!send(c->fd, "", 0, 0);
 	close(c->fd);

@@ -13,7 +13,7 @@ on_page() {
 	local page=$1 flag
 	shift
 	for flag in $("$@" 2>&1 | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-		sed 's/\\-/-/g' "$page" | grep -qe "$flag\\b" ||
+		LC_ALL=C MANWIDTH=1000 man -l "$page" | col -b | grep -qe "$flag\\b" ||
 			{ echo "$page does not mention $flag" >&2; failed=1; }
 	done
 }

@@ -24,8 +24,10 @@
 #define SET_64(bits) _mm512_set1_epi64((long long)(bits))
 #define SET_32(bits) _mm512_set1_epi32((int)(bits))
 #define SET_16(bits) _mm512_set1_epi16((short)(bits))
-/* Bytes are multiplied in lanes of 16 bits, the low byte of a product depends on low bytes alone. */
-#define SET_8(bits) _mm512_set1_epi16((short)((bits) & 0xff))
+/*
+ * Bytes are multiplied in lanes of 16 bits, the low byte of a product depends on low bytes alone.
+ */
+#define SET_8(bits) _mm512_set1_epi16((short)((bits)&0xff))
 
 #define IN(i) VEC x##i = LOAD(v + (i));
 #define OUT(i) STORE(v + (i), x##i);
@@ -34,7 +36,7 @@
 	VEC x##odd = _mm512_srli_epi16(x##even, 8);
 #define OUT_BYTES(even, odd, i) \
 	STORE(v + (i), _mm512_or_si512(_mm512_and_si512(x##even, SET_16(0xff)), \
-		_mm512_slli_epi16(x##odd, 8)));
+			       _mm512_slli_epi16(x##odd, 8)));
 
 #define STEP_3(op, i) __asm__(op " %2, %1, %0" : "+v"(x##i) : "v"(a), "v"(b));
 #define STEP_2(op, i) __asm__(op " %1, %0, %0" : "+v"(x##i) : "v"(a));
@@ -65,17 +67,17 @@ KERNELS(16)
 /* Two multipliers of full width at most, so twice the lanes a clock. */
 #define ROWS(N) \
 	{ DG__KERNEL_ARITH_F64, DG__STEP_FMA, NEEDS, ISA, N, 8 * N, 32, f64_##N }, \
-	{ DG__KERNEL_ARITH_F32, DG__STEP_FMA, NEEDS, ISA, N, 16 * N, 64, f32_##N }, \
-	{ DG__KERNEL_ARITH_F16, DG__STEP_FMA, NEEDS | DG__ISA_AVX512_FP16, "avx512-fp16", N, 32 * N, \
-		128, f16_##N }, \
-	{ DG__KERNEL_ARITH_BF16, DG__STEP_DOT2, NEEDS | DG__ISA_AVX512_BF16, "avx512-bf16", N, 16 * N, \
-		128, bf16_##N }, \
-	{ DG__KERNEL_ARITH_I64, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 16, i64_##N }, \
-	{ DG__KERNEL_ARITH_I32, DG__STEP_MUL, NEEDS, ISA, N, 16 * N, 32, i32_##N }, \
-	{ DG__KERNEL_ARITH_I16, DG__STEP_MUL, NEEDS, ISA, N, 32 * N, 64, i16_##N }, \
-	{ DG__KERNEL_ARITH_I8, DG__STEP_DOT4, NEEDS | DG__ISA_AVX512_VNNI, "avx512-vnni", N, 16 * N, \
-		128, dot_##N }, \
-	{ DG__KERNEL_ARITH_I8, DG__STEP_MUL, NEEDS, ISA, N, 32 * N, 64, i8_##N },
+		{ DG__KERNEL_ARITH_F32, DG__STEP_FMA, NEEDS, ISA, N, 16 * N, 64, f32_##N }, \
+		{ DG__KERNEL_ARITH_F16, DG__STEP_FMA, NEEDS | DG__ISA_AVX512_FP16, "avx512-fp16", \
+			N, 32 * N, 128, f16_##N }, \
+		{ DG__KERNEL_ARITH_BF16, DG__STEP_DOT2, NEEDS | DG__ISA_AVX512_BF16, \
+			"avx512-bf16", N, 16 * N, 128, bf16_##N }, \
+		{ DG__KERNEL_ARITH_I64, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 16, i64_##N }, \
+		{ DG__KERNEL_ARITH_I32, DG__STEP_MUL, NEEDS, ISA, N, 16 * N, 32, i32_##N }, \
+		{ DG__KERNEL_ARITH_I16, DG__STEP_MUL, NEEDS, ISA, N, 32 * N, 64, i16_##N }, \
+		{ DG__KERNEL_ARITH_I8, DG__STEP_DOT4, NEEDS | DG__ISA_AVX512_VNNI, "avx512-vnni", \
+			N, 16 * N, 128, dot_##N }, \
+		{ DG__KERNEL_ARITH_I8, DG__STEP_MUL, NEEDS, ISA, N, 32 * N, 64, i8_##N },
 
 static const dg__arith_kernel arith[] = { ROWS(12) ROWS(16) ROWS(8) };
 

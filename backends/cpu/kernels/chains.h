@@ -1,7 +1,7 @@
 /*
- * How an arithmetic kernel is written: N chains of steps, each in a register of its own, none waiting
- * for another. A step is one statement of assembly, so that no compiler folds, reorders or drops it,
- * and each gives full-rate code at any level of optimisation.
+ * How an arithmetic kernel is written: N chains of steps, each in a register of its own, none
+ * waiting for another. A step is one statement of assembly, so that no compiler folds, reorders or
+ * drops it, and each gives full-rate code at any level of optimisation.
  */
 #ifndef DEVGATE_BACKENDS_CPU_KERNELS_CHAINS_H
 #define DEVGATE_BACKENDS_CPU_KERNELS_CHAINS_H
@@ -22,7 +22,8 @@
  * spreads an operand over a vector, STEP steps chain i.
  */
 #define ARITH_KERNEL(NAME, N, TARGET, VEC, SET, IN_LIST, IN, STEP, OUT) \
-	TARGET static void NAME##_##N(void *state, uint64_t steps, uint64_t a_bits, uint64_t b_bits) \
+	TARGET static void NAME##_##N( \
+		void *state, uint64_t steps, uint64_t a_bits, uint64_t b_bits) \
 	{ \
 		VEC *v = state; \
 		const VEC a = SET(a_bits), b = SET(b_bits); \

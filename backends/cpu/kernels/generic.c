@@ -35,7 +35,9 @@ INTEGER(i32, uint32_t)
 INTEGER(i16, uint16_t)
 INTEGER(i8, uint8_t)
 
-/* Floats: a and b are not known when this is compiled, and without leave to reorder nothing folds. */
+/*
+ * Floats: a and b are not known when this is compiled, and without leave to reorder nothing folds.
+ */
 #define FLOAT(NAME, TYPE) \
 	static void NAME(void *state, uint64_t steps, uint64_t a_bits, uint64_t b_bits) \
 	{ \
@@ -77,12 +79,10 @@ static uint32_t read_words(const void *src, size_t bytes, uint64_t times)
 	return x0 + x1 + x2 + x3;
 }
 
-static void write_words(void *dst, size_t bytes, uint64_t times, uint32_t value)
+static void write_bytes(void *dst, size_t bytes, uint64_t times, uint8_t value)
 {
-	uint32_t *p = dst;
 	for (; times; times--, value++) {
-		for (size_t i = 0; i < bytes / 4; i++)
-			p[i] = value;
+		memset(dst, value, bytes);
 		KEEP_PASS();
 	}
 }
@@ -106,7 +106,7 @@ static const dg__arith_kernel arith[] = {
 };
 static const dg__memory_kernel memory[] = {
 	{ DG__KERNEL_READ, 0, ISA, false, read_words, NULL, NULL },
-	{ DG__KERNEL_WRITE, 0, ISA, false, NULL, write_words, NULL },
+	{ DG__KERNEL_WRITE, 0, "memset", false, NULL, write_bytes, NULL },
 	{ DG__KERNEL_COPY, 0, "memcpy", false, NULL, NULL, copy_bytes },
 };
 

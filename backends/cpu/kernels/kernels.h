@@ -27,11 +27,11 @@ typedef struct dg__arith_kernel {
 } dg__arith_kernel;
 
 /**
- * Sum of the 4-byte words, read times (1..) over. Memory is 64-byte aligned; bytes is a multiple of 4.
- * (So for those below; the last of write's times leaves value + times - 1.)
+ * Sum of the 4-byte words, read times (1..) over. Memory is 64-byte aligned; bytes is a multiple of
+ * 4. (So for those below; write fills with bytes of value, and of one more, modulo 256, each time.)
  */
 typedef uint32_t dg__read_run(const void *src, size_t bytes, uint64_t times);
-typedef void dg__write_run(void *dst, size_t bytes, uint64_t times, uint32_t value);
+typedef void dg__write_run(void *dst, size_t bytes, uint64_t times, uint8_t value);
 typedef void dg__copy_run(void *dst, const void *src, size_t bytes, uint64_t times);
 
 typedef struct dg__memory_kernel {

@@ -2,6 +2,9 @@
  * Reading, writing and copying with vectors of any x86-64 width. Defined before inclusion: TARGET,
  * VEC, and the operations LOAD, STORE, STREAM, ADD32, SET32 and ZERO on it.
  */
+#ifndef DEVGATE_BACKENDS_CPU_KERNELS_MEMORY_X86_H
+#define DEVGATE_BACKENDS_CPU_KERNELS_MEMORY_X86_H
+
 #define BLOCK (8 * sizeof(VEC))
 
 /* No pass over the same memory may be left out. */
@@ -46,19 +49,13 @@ TARGET static uint32_t read_vectors(const void *src, size_t bytes, uint64_t time
 	return sum;
 }
 
-TARGET static void write_tail(unsigned char *p, size_t bytes, uint32_t value)
-{
-	for (; bytes; bytes -= 4, p += 4)
-		memcpy(p, &value, sizeof(value));
-}
-
-TARGET static void write_vectors(void *dst, size_t bytes, uint64_t times, uint32_t value)
+TARGET static void write_vectors(void *dst, size_t bytes, uint64_t times, uint8_t value)
 {
 	unsigned char *end = (unsigned char *)dst + bytes / BLOCK * BLOCK;
 	for (; times; times--, value++) {
 		KEEP_PASS();
 		unsigned char *p = dst;
-		VEC v = SET32((int)value);
+		VEC v = SET32((int)(value * 0x01010101u));
 		for (; p < end; p += BLOCK) {
 			VEC *to = (void *)p;
 			STORE(to, v);
@@ -70,17 +67,17 @@ TARGET static void write_vectors(void *dst, size_t bytes, uint64_t times, uint32
 			STORE(to + 6, v);
 			STORE(to + 7, v);
 		}
-		write_tail(p, bytes % BLOCK, value);
+		memset(p, value, bytes % BLOCK);
 	}
 }
 
-TARGET static void write_streaming(void *dst, size_t bytes, uint64_t times, uint32_t value)
+TARGET static void write_streaming(void *dst, size_t bytes, uint64_t times, uint8_t value)
 {
 	unsigned char *end = (unsigned char *)dst + bytes / BLOCK * BLOCK;
 	for (; times; times--, value++) {
 		KEEP_PASS();
 		unsigned char *p = dst;
-		VEC v = SET32((int)value);
+		VEC v = SET32((int)(value * 0x01010101u));
 		for (; p < end; p += BLOCK) {
 			VEC *to = (void *)p;
 			STREAM(to, v);
@@ -92,7 +89,7 @@ TARGET static void write_streaming(void *dst, size_t bytes, uint64_t times, uint
 			STREAM(to + 6, v);
 			STREAM(to + 7, v);
 		}
-		write_tail(p, bytes % BLOCK, value);
+		memset(p, value, bytes % BLOCK);
 	}
 	_mm_sfence();
 }
@@ -107,12 +104,14 @@ TARGET static void copy_vectors(void *dst, const void *src, size_t bytes, uint64
 		for (; p < end; p += BLOCK, q += BLOCK) {
 			VEC *to = (void *)p;
 			const VEC *from = (const void *)q;
-			VEC v0 = LOAD(from), v1 = LOAD(from + 1), v2 = LOAD(from + 2), v3 = LOAD(from + 3);
+			VEC v0 = LOAD(from), v1 = LOAD(from + 1), v2 = LOAD(from + 2),
+			    v3 = LOAD(from + 3);
 			STORE(to, v0);
 			STORE(to + 1, v1);
 			STORE(to + 2, v2);
 			STORE(to + 3, v3);
-			v0 = LOAD(from + 4), v1 = LOAD(from + 5), v2 = LOAD(from + 6), v3 = LOAD(from + 7);
+			v0 = LOAD(from + 4), v1 = LOAD(from + 5), v2 = LOAD(from + 6),
+			v3 = LOAD(from + 7);
 			STORE(to + 4, v0);
 			STORE(to + 5, v1);
 			STORE(to + 6, v2);
@@ -132,12 +131,14 @@ TARGET static void copy_streaming(void *dst, const void *src, size_t bytes, uint
 		for (; p < end; p += BLOCK, q += BLOCK) {
 			VEC *to = (void *)p;
 			const VEC *from = (const void *)q;
-			VEC v0 = LOAD(from), v1 = LOAD(from + 1), v2 = LOAD(from + 2), v3 = LOAD(from + 3);
+			VEC v0 = LOAD(from), v1 = LOAD(from + 1), v2 = LOAD(from + 2),
+			    v3 = LOAD(from + 3);
 			STREAM(to, v0);
 			STREAM(to + 1, v1);
 			STREAM(to + 2, v2);
 			STREAM(to + 3, v3);
-			v0 = LOAD(from + 4), v1 = LOAD(from + 5), v2 = LOAD(from + 6), v3 = LOAD(from + 7);
+			v0 = LOAD(from + 4), v1 = LOAD(from + 5), v2 = LOAD(from + 6),
+			v3 = LOAD(from + 7);
 			STREAM(to + 4, v0);
 			STREAM(to + 5, v1);
 			STREAM(to + 6, v2);
@@ -155,3 +156,5 @@ static const dg__memory_kernel memory[] = {
 	{ DG__KERNEL_WRITE, NEEDS, ISA " streaming", true, NULL, write_streaming, NULL },
 	{ DG__KERNEL_COPY, NEEDS, ISA " streaming", true, NULL, NULL, copy_streaming },
 };
+
+#endif

@@ -25,13 +25,16 @@
 #include "backends/cpu/kernels/memory_x86.h"
 #undef memory
 
-/* How memset() and memcpy() of common libraries move much: the CPU knows that a line is overwritten. */
-static void write_string(void *dst, size_t bytes, uint64_t times, uint32_t value)
+/*
+ * How memset() and memcpy() of common libraries move much: the CPU knows that a line is
+ * overwritten.
+ */
+static void write_string(void *dst, size_t bytes, uint64_t times, uint8_t value)
 {
 	for (; times; times--, value++) {
 		void *to = dst;
-		size_t count = bytes / 4;
-		__asm__ volatile("rep stosl" : "+D"(to), "+c"(count) : "a"(value) : "memory");
+		size_t count = bytes;
+		__asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(value) : "memory");
 	}
 }
 
@@ -58,9 +61,9 @@ static const dg__memory_kernel memory[] = {
 #define SET_64(bits) _mm_set1_epi64x((long long)(bits))
 #define SET_32(bits) _mm_set1_epi32((int)(bits))
 #define SET_16(bits) _mm_set1_epi16((short)(bits))
-#define SET_8(bits) _mm_set1_epi16((short)((bits) & 0xff))
+#define SET_8(bits) _mm_set1_epi16((short)((bits)&0xff))
 /* 32-bit elements are multiplied in lanes of 64 bits. */
-#define SET_HALF(bits) _mm_set1_epi64x((long long)((bits) & 0xffffffffu))
+#define SET_HALF(bits) _mm_set1_epi64x((long long)((bits)&0xffffffffu))
 
 #define IN(i) VEC x##i = LOAD(v + (i));
 #define OUT(i) STORE(v + (i), x##i);
@@ -75,7 +78,7 @@ static const dg__memory_kernel memory[] = {
 	VEC x##odd = _mm_srli_epi64(x##even, 32);
 #define OUT_HALVES(even, odd, i) \
 	STORE(v + (i), _mm_or_si128(_mm_and_si128(x##even, SET_HALF(0xffffffffu)), \
-		_mm_slli_epi64(x##odd, 32)));
+			       _mm_slli_epi64(x##odd, 32)));
 
 #define STEP_MUL_ADD(mul, add, i) \
 	__asm__(mul " %1, %0\n\t" add " %2, %0" : "+x"(x##i) : "x"(a), "x"(b));
@@ -97,10 +100,10 @@ KERNELS(12)
 
 #define ROWS(N) \
 	{ DG__KERNEL_ARITH_F64, DG__STEP_FMA, NEEDS, ISA, N, 2 * N, 16, f64_##N }, \
-	{ DG__KERNEL_ARITH_F32, DG__STEP_FMA, NEEDS, ISA, N, 4 * N, 32, f32_##N }, \
-	{ DG__KERNEL_ARITH_I32, DG__STEP_MUL, NEEDS, ISA, N, 2 * N, 8, i32_##N }, \
-	{ DG__KERNEL_ARITH_I16, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 32, i16_##N }, \
-	{ DG__KERNEL_ARITH_I8, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 32, i8_##N },
+		{ DG__KERNEL_ARITH_F32, DG__STEP_FMA, NEEDS, ISA, N, 4 * N, 32, f32_##N }, \
+		{ DG__KERNEL_ARITH_I32, DG__STEP_MUL, NEEDS, ISA, N, 2 * N, 8, i32_##N }, \
+		{ DG__KERNEL_ARITH_I16, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 32, i16_##N }, \
+		{ DG__KERNEL_ARITH_I8, DG__STEP_MUL, NEEDS, ISA, N, 8 * N, 32, i8_##N },
 
 static const dg__arith_kernel arith[] = { ROWS(12) ROWS(8) };
 

@@ -1,0 +1,216 @@
+/* What a running gateway does with bytes that no proper client sends. Plain HTTP, so that they can be
+ * written by hand. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CUnit/CUnit.h>
+
+#include "tests/gateway.h"
+#include "tests/test.h"
+
+static dg_test_gateway gateway;
+
+static void test_start(void)
+{
+	static const char *const args[] = { "--plain-http", "--request-timeout-ms", "1500",
+		"--idle-timeout-ms", "4000", NULL };
+	gateway = dg_test_gateway_start(args, NULL);
+	CU_ASSERT_STRING_EQUAL(gateway.pin, "");
+}
+
+/* The status of the first reply; 0: the connection was closed without one; -1: a reply of no HTTP. */
+static int status_of(const char *reply)
+{
+	if (!*reply)
+		return 0;
+	return strncmp(reply, "HTTP/1.", 7) == 0 ? (int)strtol(reply + 9, NULL, 10) : -1;
+}
+
+static void test_malformed__each_has_its_answer(void)
+{
+	static const struct {
+		const char *what, *bytes;
+		int status; /* 0: closed */
+		const char *says;
+	} cases[] = {
+		{ "no host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "" },
+		{ "two hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400,
+			"bad_request" },
+		{ "foreign host", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421,
+			"misdirected_host" },
+		{ "odd host", "GET /healthz HTTP/1.1\r\nHost: local host:x\r\n\r\n", 400, "bad_request" },
+		{ "two lengths",
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+			"Content-Length: 3\r\n\r\n[]x",
+			400, "" },
+		{ "length and encoding",
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+			"Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+			400, "" },
+		{ "negative length",
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: -2\r\n\r\n[]", 400, "" },
+		{ "huge length",
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n[]",
+			413, "body_too_large" },
+		{ "no path", "GET nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "bad_request" },
+		{ "unknown method", "BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
+			"method_not_allowed" },
+		{ "escape to nothing", "GET /v1/%c HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "bad_request" },
+		{ "two credentials",
+			"GET /v1/devices HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\n"
+			"Authorization: Bearer b\r\n\r\n",
+			400, "bad_request" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *reply = dg_test_raw(&gateway, cases[i].bytes, strlen(cases[i].bytes), 400);
+		int status = status_of(reply);
+		if (status != cases[i].status || !strstr(reply, cases[i].says))
+			printf("\n    %s: status %d, expected %d: %.200s\n", cases[i].what, status, cases[i].status,
+				reply);
+		CU_ASSERT_EQUAL(status, cases[i].status);
+		CU_ASSERT_PTR_NOT_NULL(strstr(reply, cases[i].says));
+		free(reply);
+	}
+}
+
+static void test_rubbish__is_never_an_answer_of_success(void)
+{
+	unsigned seed = 20260101;
+	for (unsigned i = 0; i < 200; i++) {
+		char bytes[300];
+		size_t length = 1 + i;
+		for (size_t b = 0; b < length; b++) {
+			seed = seed * 1103515245 + 12345;
+			bytes[b] = (char)(seed >> 16);
+		}
+		memcpy(bytes + length, "\r\n\r\n", 4);
+		char *reply = dg_test_raw(&gateway, bytes, length + 4, 100);
+		int status = status_of(reply);
+		CU_ASSERT(status == 0 || (status >= 400 && status != 500));
+		free(reply);
+	}
+	dg_test_reply reply = dg_test_ask(&gateway, "GET", "/healthz", NULL, NULL);
+	CU_ASSERT_EQUAL(reply.status, 200);
+	dg_test_reply_finish(&reply);
+}
+
+static void test_headers__too_many_bytes_are_431(void)
+{
+	char *bytes = malloc(40000);
+	size_t n = (size_t)snprintf(bytes, 40000, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n");
+	for (unsigned i = 0; i < 300; i++)
+		n += (size_t)snprintf(bytes + n, 40000 - n, "X-%u: %s\r\n", i,
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	n += (size_t)snprintf(bytes + n, 40000 - n, "\r\n");
+	char *reply = dg_test_raw(&gateway, bytes, n, 500);
+	int status = status_of(reply);
+	CU_ASSERT(status == 431 || status == 413);
+	free(reply);
+	free(bytes);
+}
+
+static void test_pipelined__requests_are_answered_in_order(void)
+{
+	static const char bytes[] = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+				    "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+				    "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	char *reply = dg_test_raw(&gateway, bytes, sizeof(bytes) - 1, 500);
+	const char *ok = strstr(reply, "200 OK"), *missing = ok ? strstr(ok, "404") : NULL;
+	CU_ASSERT_PTR_NOT_NULL(missing);
+	CU_ASSERT(missing && strstr(missing, "200 OK"));
+	free(reply);
+}
+
+static void test_head__has_no_body(void)
+{
+	static const char bytes[] =
+		"HEAD /v1/devices HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	char *reply = dg_test_raw(&gateway, bytes, sizeof(bytes) - 1, 1000);
+	CU_ASSERT_EQUAL(status_of(reply), 200);
+	const char *end = strstr(reply, "\r\n\r\n");
+	CU_ASSERT(end && end[4] == '\0');
+	free(reply);
+}
+
+/* One byte now and then is no silence, and is no request either. */
+static long long drip(const char *bytes, unsigned pause_ms)
+{
+	long long before = dg_test_now_ms();
+	int fd = dg_test_connect(&gateway);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char c;
+	for (size_t i = 0; dg_test_now_ms() - before < 8000; i++) {
+		if (bytes[i] && send(fd, bytes + i, 1, MSG_NOSIGNAL) != 1)
+			break;
+		i -= !bytes[i];
+		if (poll(&p, 1, (int)pause_ms) > 0 && recv(fd, &c, 1, 0) <= 0)
+			break;
+	}
+	close(fd);
+	return dg_test_now_ms() - before;
+}
+
+static void test_slow__a_deadline_covers_the_whole_request(void)
+{
+	long long head = drip("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaa", 100);
+	CU_ASSERT(head >= 1200 && head < 3500);
+	long long body = drip("POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90\r\n\r\n[[[[[[[[[", 50);
+	CU_ASSERT(body >= 1200 && body < 7500);
+	long long nothing = drip("", 100);
+	CU_ASSERT(nothing >= 1200 && nothing < 3500);
+}
+
+static void test_vanished_clients__leave_nothing_behind(void)
+{
+	static const char whole[] = "POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n"
+				    "Content-Type: application/json\r\n\r\n[\"cpu\"]\n";
+	long before_rss = 0;
+	long before_fds = dg_test_descriptors(gateway.pid);
+	/* The first third shows how many there are at once; from then on nothing may grow. */
+	for (unsigned i = 0; i < 15000; i++) {
+		int fd = dg_test_connect(&gateway);
+		size_t length = 1 + i % (sizeof(whole) - 1);
+		CU_ASSERT(fd >= 0);
+		(void)!send(fd, whole, length, MSG_NOSIGNAL);
+		close(fd);
+		if (i == 5000)
+			before_rss = dg_test_rss_kib(gateway.pid);
+	}
+	dg_test_sleep_ms(300);
+	long grown = dg_test_rss_kib(gateway.pid) - before_rss;
+	CU_ASSERT(grown < 4096);
+	CU_ASSERT(dg_test_descriptors(gateway.pid) <= before_fds + 4);
+	dg_test_reply reply = dg_test_ask(&gateway, "GET", "/healthz", NULL, NULL);
+	CU_ASSERT_EQUAL(reply.status, 200);
+	dg_test_reply_finish(&reply);
+}
+
+static void test_stop(void)
+{
+	int status = -1;
+	/* Connections that do nothing do not hold it up. */
+	int idle[3] = { dg_test_connect(&gateway), dg_test_connect(&gateway), dg_test_connect(&gateway) };
+	CU_ASSERT(dg_test_gateway_stop(&gateway, &status) < 2500);
+	CU_ASSERT_EQUAL(status, 0);
+	for (size_t i = 0; i < 3; i++)
+		close(idle[i]);
+}
+
+static const dg_test_case cases[] = {
+	DG_TEST(test_start),
+	DG_TEST(test_malformed__each_has_its_answer),
+	DG_TEST(test_rubbish__is_never_an_answer_of_success),
+	DG_TEST(test_headers__too_many_bytes_are_431),
+	DG_TEST(test_pipelined__requests_are_answered_in_order),
+	DG_TEST(test_head__has_no_body),
+	DG_TEST(test_slow__a_deadline_covers_the_whole_request),
+	DG_TEST(test_vanished_clients__leave_nothing_behind),
+	DG_TEST(test_stop),
+};
+
+DG_TEST_MAIN("bytes that no proper client sends", cases)
