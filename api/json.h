@@ -1,7 +1,8 @@
 /*
  * Devices, values and errors as JSON documents, in the spelling of the REST interface.
  *
- * Each call gives an owned text (free it with dg_free()), or NULL where memory ran out.
+ * Each call gives an owned text (free it with dg_free()), or NULL where memory ran out or, for values,
+ * an ops_count is above INT64_MAX. A member whose number is outside its enumeration is null.
  * Threads: safe. Blocks: no.
  */
 #ifndef DEVGATE_JSON_H
@@ -33,8 +34,8 @@ char *dg_json_values(const char *device, const dg_value *values, size_t count);
 /** {"device","access","points":[…],"ceiling":{…} or null}; bytes 0: no ceiling asked for. */
 char *dg_json_curve(const char *device, const dg_curve *curve, uint64_t bytes);
 /** {"device","compute_seconds",…,"bound","fraction"}. */
-char *dg_json_roofline(const char *device, const dg_roofline_input *input,
-	const dg_roofline *roofline);
+char *dg_json_roofline(
+	const char *device, const dg_roofline_input *input, const dg_roofline *roofline);
 /** A problem document. */
 char *dg_json_error(const dg_error *error);
 /** A JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */

@@ -24,7 +24,8 @@ typedef struct dg__remote {
 } dg__remote;
 
 /**
- * Read an address: SCHEME://HOST[:PORT], where the scheme is https, http, wss or ws; port 8443 where
+ * Read an address: SCHEME://HOST[:PORT], where the scheme is https, http, wss or ws; port 8443
+ * where
  * none is given. No user, path (but "/"), query or fragment.
  *
  * @return DG_OK, DG_EADDRESS.
@@ -65,7 +66,8 @@ typedef struct dg__text {
 	uint16_t index; /* of a remote: gateway index */
 } dg__text;
 
-/** As dg_device_parse(), which is this and dg__registry_add(). Used where nothing may be registered. */
+/** As dg_device_parse(), which is this and dg__registry_add(). Used where nothing may be
+ * registered. */
 dg_err dg__text_parse(const char *text, dg__text *ret_text, dg_error *reterr) DG_MUST_CHECK;
 
 #endif

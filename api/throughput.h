@@ -178,7 +178,8 @@ typedef struct dg_roofline {
 
 /** "compute", "memory", "none". */
 const char *dg_bound_name(dg_bound bound);
-/** Williams, Waterman, Patterson 2009: time >= max(flops / peak, bytes / bandwidth). DG_EINVALID. */
+/** Williams, Waterman, Patterson 2009: time >= max(flops / peak, bytes / bandwidth). DG_EINVALID.
+ * */
 dg_err dg_roofline_compute(const dg_roofline_input *input, dg_roofline *ret_roofline,
 	dg_error *reterr) DG_MUST_CHECK;
 

@@ -2,12 +2,15 @@
  * What crosses the wire: every request and reply of REST, every frame of the worker protocol, as a
  * struct with an encoder and a decoder. The only code that knows JSON.
  *
- * Encoders give an owned, NUL-terminated text of compact JSON (free it with free()) and its length,
- * or DG_ENOMEM. Decoders take untrusted bytes (no NUL needed): DG_EJSON for malformed JSON with line
- * and column, DG_EFIELD with the path of the field and what was expected, DG_ETOOMANY beyond a
- * limit. Unknown fields are ignored; numbers are range-checked; nesting deeper than DG__JSON_DEPTH,
- * duplicate keys and strings with NUL are refused. Neither touches its result on failure, unless it
- * says otherwise. Threads: safe. Blocks: no.
+ * Encoders give an owned, NUL-terminated text of compact JSON (free it with free()) and its
+ * length, or DG_ENOMEM, or DG_EINTERNAL for an ops_count above INT64_MAX, which JSON readers cannot
+ * hold (other counts are then written as INT64_MAX). NaN and infinities are written as null.
+ *
+ * Decoders take untrusted bytes (no NUL needed): DG_EJSON for malformed JSON with line and column,
+ * DG_EFIELD with the path of the field and what was expected, DG_ETOOMANY beyond a limit. Unknown
+ * fields are ignored; numbers are range-checked; nesting deeper than DG__JSON_DEPTH, duplicate keys
+ * and strings with NUL are refused. Neither touches its result on failure, unless it says
+ * otherwise. Threads: safe. Blocks: no.
  */
 #ifndef DEVGATE_API_WIRE_H
 #define DEVGATE_API_WIRE_H
@@ -25,12 +28,12 @@ typedef struct dg__json_text {
 	size_t length;
 } dg__json_text;
 
-/* Problem documents (RFC 9457): {"type","title","status","detail","code"[,"native_code","origin"]}. */
+/* Problems (RFC 9457): {"type","title","status","detail","code"[,"native_code","origin"]}. */
 
 dg_err dg__wire_encode_problem(const dg_error *error, dg__json_text *ret_text) DG_MUST_CHECK;
 /**
- * Turn a reply that is no success into an error; never fails: a body that is no problem document maps
- * by status, with up to 200 bytes of printable text kept.
+ * Turn a reply that is no success into an error; never fails: a body that is no problem document
+ * maps by status, with up to 200 bytes of printable text kept.
  */
 void dg__wire_decode_problem(int status, const char *body, size_t length, dg_error *ret_error);
 
@@ -47,7 +50,8 @@ typedef enum dg__backend_state {
 
 typedef struct dg__backend_status {
 	char name[16];
-	dg__backend_state state; /* "detecting", "ready", "empty", "missing", "failed", "disabled" */
+	dg__backend_state
+		state; /* "detecting", "ready", "empty", "missing", "failed", "disabled" */
 	char reason[200]; /* "" where READY */
 	uint32_t devices;
 	bool has_init_ms;
@@ -69,8 +73,8 @@ typedef struct dg__gateway {
 } dg__gateway;
 
 dg_err dg__wire_encode_gateway(const dg__gateway *gateway, dg__json_text *ret_text) DG_MUST_CHECK;
-dg_err dg__wire_decode_gateway(const char *json, size_t length, dg__gateway *ret_gateway,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__wire_decode_gateway(
+	const char *json, size_t length, dg__gateway *ret_gateway, dg_error *reterr) DG_MUST_CHECK;
 
 /* Devices. */
 
@@ -94,8 +98,8 @@ dg_err dg__wire_encode_device(const dg__device_entry *entry, dg__json_text *ret_
 dg_err dg__wire_decode_device(const char *json, size_t length, dg__device_entry *ret_entry,
 	dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__wire_encode_devices(const dg__device_list *list, dg__json_text *ret_text) DG_MUST_CHECK;
-dg_err dg__wire_decode_devices(const char *json, size_t length, dg__device_list *ret_list,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__wire_decode_devices(
+	const char *json, size_t length, dg__device_list *ret_list, dg_error *reterr) DG_MUST_CHECK;
 
 /* Throughput. */
 
@@ -107,8 +111,8 @@ typedef struct dg__measure_request {
 } dg__measure_request;
 
 /** Keys are objects in the reference's JSON or short texts; the encoder writes the former. */
-dg_err dg__wire_encode_measure_request(const dg__measure_request *request,
-	dg__json_text *ret_text) DG_MUST_CHECK;
+dg_err dg__wire_encode_measure_request(
+	const dg__measure_request *request, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_measure_request(const char *json, size_t length,
 	dg__measure_request *ret_request, dg_error *reterr) DG_MUST_CHECK;
 
@@ -120,8 +124,8 @@ typedef struct dg__values {
 
 void dg__values_finish(dg__values *values);
 dg_err dg__wire_encode_values(const dg__values *values, dg__json_text *ret_text) DG_MUST_CHECK;
-dg_err dg__wire_decode_values(const char *json, size_t length, dg__values *ret_values,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__wire_decode_values(
+	const char *json, size_t length, dg__values *ret_values, dg_error *reterr) DG_MUST_CHECK;
 
 /* Memory curve. */
 
@@ -132,8 +136,8 @@ typedef struct dg__curve_request {
 	bool refresh;
 } dg__curve_request;
 
-dg_err dg__wire_encode_curve_request(const dg__curve_request *request, dg__json_text *ret_text)
-	DG_MUST_CHECK;
+dg_err dg__wire_encode_curve_request(
+	const dg__curve_request *request, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_curve_request(const char *json, size_t length,
 	dg__curve_request *ret_request, dg_error *reterr) DG_MUST_CHECK;
 
@@ -159,8 +163,8 @@ typedef struct dg__roofline_request {
 	double seconds; /* 0: not given */
 } dg__roofline_request;
 
-dg_err dg__wire_encode_roofline_request(const dg__roofline_request *request,
-	dg__json_text *ret_text) DG_MUST_CHECK;
+dg_err dg__wire_encode_roofline_request(
+	const dg__roofline_request *request, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_roofline_request(const char *json, size_t length,
 	dg__roofline_request *ret_request, dg_error *reterr) DG_MUST_CHECK;
 
@@ -170,8 +174,8 @@ typedef struct dg__roofline_reply {
 	dg_roofline roofline;
 } dg__roofline_reply;
 
-dg_err dg__wire_encode_roofline(const dg__roofline_reply *reply, dg__json_text *ret_text)
-	DG_MUST_CHECK;
+dg_err dg__wire_encode_roofline(
+	const dg__roofline_reply *reply, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_roofline(const char *json, size_t length, dg__roofline_reply *ret_reply,
 	dg_error *reterr) DG_MUST_CHECK;
 
@@ -194,13 +198,14 @@ typedef struct dg__job {
 	char current[DG_KEY_TEXT_MAX]; /* key being measured; "" for none (JSON null) */
 	int64_t created_at_ms, finished_at_ms; /* Unix time; finished 0 (JSON null) until it ends */
 	dg_error error; /* of FAILED and CANCELLED; code DG_OK else (JSON null) */
-	dg__json_text result; /* the reply the request would have had; text NULL until DONE; owned */
+	dg__json_text
+		result; /* the reply the request would have had; text NULL until DONE; owned */
 } dg__job;
 
 void dg__job_finish(dg__job *job);
 dg_err dg__wire_encode_job(const dg__job *job, dg__json_text *ret_text) DG_MUST_CHECK;
-dg_err dg__wire_decode_job(const char *json, size_t length, dg__job *ret_job, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__wire_decode_job(
+	const char *json, size_t length, dg__job *ret_job, dg_error *reterr) DG_MUST_CHECK;
 
 /* Ids. */
 
@@ -211,7 +216,7 @@ typedef struct dg__id_item {
 	char device[DG_DEVICE_TEXT_MAX], debug[DG_DEVICE_TEXT_MAX];
 } dg__id_item;
 
-/** Request of ids/encode: ["cuda:0", …]. Texts of any length up to the limit come through as they are. */
+/** Request of ids/encode: ["cuda:0", …]. Texts come through as they are, of any length. */
 typedef struct dg__text_list {
 	size_t count;
 	char **texts; /* owned; dg__text_list_finish() */
@@ -219,17 +224,21 @@ typedef struct dg__text_list {
 
 void dg__text_list_finish(dg__text_list *list);
 dg_err dg__wire_encode_texts(const dg__text_list *list, dg__json_text *ret_text) DG_MUST_CHECK;
-dg_err dg__wire_decode_texts(const char *json, size_t length, dg__text_list *ret_list,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__wire_decode_texts(
+	const char *json, size_t length, dg__text_list *ret_list, dg_error *reterr) DG_MUST_CHECK;
 
-/** Request of ids/decode: [{"type_id":256,"index_id":0}, …]; at most DG__IDS_MAX; ret_ids has room. */
+/** Request of ids/decode: [{"type_id":256,"index_id":0}, …]; at most DG__IDS_MAX; ret_ids has room
+ * for as many, and is undefined on failure. */
 dg_err dg__wire_encode_ids(const dg_id *ids, size_t count, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_ids(const char *json, size_t length, dg_id *ret_ids, size_t *ret_count,
 	dg_error *reterr) DG_MUST_CHECK;
 
-/** Replies: [{"device","debug","id":{…}} or {"error":{"code","detail"}}, …], and one such object. */
-dg_err dg__wire_encode_id_items(const dg__id_item *items, size_t count, dg__json_text *ret_text)
-	DG_MUST_CHECK;
+/**
+ * Replies: [{"device","debug","id":{…}} or {"error":{"code","detail"}}, …], and one such object.
+ * ret_items has room for DG__IDS_MAX, and is undefined on failure.
+ */
+dg_err dg__wire_encode_id_items(
+	const dg__id_item *items, size_t count, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_id_items(const char *json, size_t length, dg__id_item *ret_items,
 	size_t *ret_count, dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__wire_encode_id_item(const dg__id_item *item, dg__json_text *ret_text) DG_MUST_CHECK;
@@ -239,8 +248,8 @@ dg_err dg__wire_encode_id_item(const dg__id_item *item, dg__json_text *ret_text)
 /** {"status":"ok"} of /healthz and {"status":"ready"|"detecting"} of /readyz. */
 dg_err dg__wire_encode_health(const char *status, dg__json_text *ret_text) DG_MUST_CHECK;
 /** {"url","pin"}, the line of --print-ready; pin NULL for plain HTTP (JSON null). */
-dg_err dg__wire_encode_ready(const char *url, const char *pin, dg__json_text *ret_text)
-	DG_MUST_CHECK;
+dg_err dg__wire_encode_ready(
+	const char *url, const char *pin, dg__json_text *ret_text) DG_MUST_CHECK;
 
 /* Frames between a process and its worker. */
 
@@ -273,7 +282,7 @@ typedef struct dg__frame {
 void dg__frame_finish(dg__frame *frame);
 dg_err dg__wire_encode_frame(const dg__frame *frame, dg__json_text *ret_text) DG_MUST_CHECK;
 /** On failure ret_frame needs no finish. */
-dg_err dg__wire_decode_frame(const char *json, size_t length, dg__frame *ret_frame,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__wire_decode_frame(
+	const char *json, size_t length, dg__frame *ret_frame, dg_error *reterr) DG_MUST_CHECK;
 
 #endif

@@ -23,12 +23,12 @@ json_t *dg__put_settings(const dg_settings *settings)
 {
 	json_t *o = json_object(), *quantization = json_object();
 	dg__put_text(&quantization, "value", "Q8F");
-	dg__put_text(&quantization, "store", store_names[settings->quant_store]);
+	dg__put_text_or_null(&quantization, "store", dg__word(store_names, settings->quant_store));
 	dg__put_text(&quantization, "mode", "Symmetric");
 	dg__put_text(&quantization, "propagation", "Inhibit");
-	dg__put_text(&o, "float_dtype", dg_dtype_name(settings->float_dtype));
-	dg__put_text(&o, "int_dtype", dg_dtype_name(settings->int_dtype));
-	dg__put_text(&o, "bool_dtype", bool_names[settings->bool_store]);
+	dg__put_text_or_null(&o, "float_dtype", dg_dtype_name(settings->float_dtype));
+	dg__put_text_or_null(&o, "int_dtype", dg_dtype_name(settings->int_dtype));
+	dg__put_text_or_null(&o, "bool_dtype", dg__word(bool_names, settings->bool_store));
 	dg__put_take(&o, "quantization", quantization);
 	return o;
 }
@@ -54,10 +54,12 @@ void dg__in_settings(dg__in *in, json_t *object, dg_settings *ret_settings)
 	dg_settings s = DG_SETTINGS_INIT;
 	in_dtype(in, object, "float_dtype", DG_FAMILY_FLOAT, &s.float_dtype);
 	in_dtype(in, object, "int_dtype", DG_FAMILY_INT, &s.int_dtype);
-	s.bool_store = (dg_bool_store)dg__in_word(in, object, "bool_dtype", DG__IN_REQUIRED, 0, bool_names);
+	s.bool_store = (dg_bool_store)dg__in_word(
+		in, object, "bool_dtype", DG__IN_REQUIRED, 0, bool_names);
 	json_t *quantization = dg__in_object(in, object, "quantization", DG__IN_REQUIRED);
 	size_t mark = dg__in_enter(in, "quantization", 0);
-	s.quant_store = (dg_quant_store)dg__in_word(in, quantization, "store", DG__IN_REQUIRED, 0, store_names);
+	s.quant_store = (dg_quant_store)dg__in_word(
+		in, quantization, "store", DG__IN_REQUIRED, 0, store_names);
 	dg__in_leave(in, mark);
 	if (in->err == DG_OK)
 		*ret_settings = s;
@@ -89,8 +91,8 @@ static json_t *put_shapes(const dg_device_info *info)
 	for (size_t i = 0; i < info->shape_count; i++) {
 		const dg_matrix_shape *shape = &info->shapes[i];
 		json_t *o = json_object();
-		dg__put_text(&o, "dtype", dg_dtype_name(shape->dtype));
-		dg__put_text(&o, "accumulator", dg_dtype_name(shape->accumulator));
+		dg__put_text_or_null(&o, "dtype", dg_dtype_name(shape->dtype));
+		dg__put_text_or_null(&o, "accumulator", dg_dtype_name(shape->accumulator));
 		dg__put_uint(&o, "m", shape->m);
 		dg__put_uint(&o, "n", shape->n);
 		dg__put_uint(&o, "k", shape->k);
@@ -110,7 +112,7 @@ static void put_names(json_t **o, const dg_device_info *info)
 	dg__put_text_or_null(o, "device", named ? text : NULL);
 	dg__put_text_or_null(o, "debug", named ? debug : NULL);
 	dg__put_take(o, "id", named ? dg__put_id(dg_device_to_id(info->device)) : json_null());
-	dg__put_text(o, "variant", dg_variant_name(info->device.variant));
+	dg__put_text_or_null(o, "variant", dg_variant_name(info->device.variant));
 }
 
 static json_t *put_info(const dg_device_info *info)
@@ -126,11 +128,12 @@ static json_t *put_info(const dg_device_info *info)
 	dg__put_text_or_null(&o, "uuid", info->present & DG_HAS_UUID ? info->uuid : NULL);
 	dg__put_text_or_null(&o, "pci_address", info->present & DG_HAS_PCI ? info->pci : NULL);
 	dg__put_text_or_null(&o, "parent", info->present & DG_HAS_PARENT ? info->parent : NULL);
-	dg__put_text_or_null(&o, "hardware", info->present & DG_HAS_HARDWARE ? info->hardware : NULL);
+	dg__put_text_or_null(
+		&o, "hardware", info->present & DG_HAS_HARDWARE ? info->hardware : NULL);
 	dg__put_text_or_null(&o, "host", info->host);
 	dg__put_uint_if(&o, "units", info->present & DG_HAS_UNITS, info->units);
 	dg__put_bool(&o, "software", info->software);
-	dg__put_text(&o, "state", state_names[info->state]);
+	dg__put_text(&o, "state", dg_state_name(info->state));
 	dg__put_text_or_null(&o, "reason", info->reason);
 	dg__put_take(&o, "dtypes", put_dtypes(info->dtypes));
 	dg__put_take(&o, "matrix_shapes", put_shapes(info));
@@ -140,7 +143,8 @@ static json_t *put_info(const dg_device_info *info)
 json_t *dg__put_device(const dg__device_entry *entry)
 {
 	json_t *o = put_info(&entry->info);
-	dg__put_take(&o, "settings", entry->settings.size ? dg__put_settings(&entry->settings) : json_null());
+	dg__put_take(&o, "settings",
+		entry->settings.size ? dg__put_settings(&entry->settings) : json_null());
 	return o;
 }
 
@@ -156,7 +160,8 @@ static void in_memory(dg__in *in, json_t *object, dg_device_info *info)
 	json_t *memory = dg__in_object(in, object, "memory", DG__IN_OPTIONAL);
 	size_t mark = dg__in_enter(in, "memory", 0);
 	for (size_t i = 0; memory && i < 4; i++)
-		if (dg__in_uint(in, memory, figures[i].name, DG__IN_OPTIONAL, 0, INT64_MAX, where[i]))
+		if (dg__in_uint(
+			    in, memory, figures[i].name, DG__IN_OPTIONAL, 0, INT64_MAX, where[i]))
 			info->present |= figures[i].bit;
 	if (memory)
 		dg__in_bool(in, memory, "unified", DG__IN_OPTIONAL, &info->unified);
@@ -193,8 +198,7 @@ static void in_shapes(dg__in *in, json_t *object, dg_device_info *info)
 {
 	json_t *array = dg__in_array(in, object, "matrix_shapes", DG__IN_OPTIONAL, DG_SHAPES_MAX);
 	for (size_t i = 0; i < json_array_size(array); i++) {
-		size_t mark = dg__in_enter(in, "matrix_shapes", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "matrix_shapes", i);
 		dg_matrix_shape *shape = &info->shapes[info->shape_count];
 		in_shape(in, json_array_get(array, i), shape);
 		if (shape->dtype != DG_DTYPE_NONE && shape->accumulator != DG_DTYPE_NONE)
@@ -203,8 +207,8 @@ static void in_shapes(dg__in *in, json_t *object, dg_device_info *info)
 	}
 }
 
-static void in_flagged(
-	dg__in *in, json_t *object, const char *name, uint32_t bit, char *buf, size_t size, uint32_t *present)
+static void in_flagged(dg__in *in, json_t *object, const char *name, uint32_t bit, char *buf,
+	size_t size, uint32_t *present)
 {
 	if (dg__in_text(in, object, name, DG__IN_OPTIONAL, buf, size) && *buf)
 		*present |= bit;
@@ -250,8 +254,10 @@ static void in_info(dg__in *in, json_t *o, dg_device_info *info)
 	in_memory(in, o, info);
 	in_flagged(in, o, "uuid", DG_HAS_UUID, info->uuid, sizeof(info->uuid), &info->present);
 	in_flagged(in, o, "pci_address", DG_HAS_PCI, info->pci, sizeof(info->pci), &info->present);
-	in_flagged(in, o, "parent", DG_HAS_PARENT, info->parent, sizeof(info->parent), &info->present);
-	in_flagged(in, o, "hardware", DG_HAS_HARDWARE, info->hardware, sizeof(info->hardware), &info->present);
+	in_flagged(
+		in, o, "parent", DG_HAS_PARENT, info->parent, sizeof(info->parent), &info->present);
+	in_flagged(in, o, "hardware", DG_HAS_HARDWARE, info->hardware, sizeof(info->hardware),
+		&info->present);
 	dg__in_text(in, o, "host", may, info->host, sizeof(info->host));
 	if (dg__in_u32(in, o, "units", may, 0, UINT32_MAX, &info->units))
 		info->present |= DG_HAS_UNITS;
@@ -323,7 +329,8 @@ static void in_detecting(dg__in *in, json_t *object, dg__device_list *list)
 	for (size_t i = 0; i < json_array_size(array); i++) {
 		const char *name = json_string_value(json_array_get(array, i));
 		if (!name || strlen(name) >= sizeof(list->detecting[0]))
-			dg__in_fault(in, DG_EFIELD, "detecting", "item %zu is no backend's name", i);
+			dg__in_fault(
+				in, DG_EFIELD, "detecting", "item %zu is no backend's name", i);
 		else
 			memcpy(list->detecting[i], name, strlen(name) + 1);
 	}
@@ -335,12 +342,12 @@ void dg__in_devices(dg__in *in, json_t *object, dg__device_list *ret_list)
 	dg__device_list list = { .count = 0 };
 	json_t *array = dg__in_array(in, object, "devices", DG__IN_REQUIRED, DG__DEVICES_MAX);
 	list.count = json_array_size(array);
-	list.entries = in->err == DG_OK && list.count ? calloc(list.count, sizeof(*list.entries)) : NULL;
+	list.entries =
+		in->err == DG_OK && list.count ? calloc(list.count, sizeof(*list.entries)) : NULL;
 	if (in->err == DG_OK && list.count && !list.entries)
 		in->err = dg_error_set(in->reterr, DG_ENOMEM, NULL);
 	for (size_t i = 0; i < list.count && in->err == DG_OK; i++) {
-		size_t mark = dg__in_enter(in, "devices", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "devices", i);
 		dg__in_device(in, json_array_get(array, i), &list.entries[i]);
 		dg__in_leave(in, mark);
 	}
@@ -356,6 +363,7 @@ dg_err dg__wire_decode_devices(
 {
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);
+	dg__in_expect_object(&in, root);
 	dg__in_devices(&in, root, ret_list);
 	json_decref(root);
 	return in.err;
@@ -365,7 +373,7 @@ static json_t *put_backend(const dg__backend_status *backend)
 {
 	json_t *o = json_object();
 	dg__put_text(&o, "name", backend->name);
-	dg__put_text(&o, "state", backend_states[backend->state]);
+	dg__put_text_or_null(&o, "state", dg__word(backend_states, backend->state));
 	dg__put_text_or_null(&o, "reason", backend->reason);
 	dg__put_uint(&o, "devices", backend->devices);
 	dg__put_uint_if(&o, "init_ms", backend->has_init_ms, backend->init_ms);
@@ -410,13 +418,14 @@ static void in_backends(dg__in *in, json_t *object, dg__gateway *gateway)
 	for (size_t i = 0; i < gateway->backend_count; i++) {
 		dg__backend_status *b = &gateway->backends[i];
 		json_t *o = json_array_get(array, i);
-		size_t mark = dg__in_enter(in, "backends", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "backends", i);
 		dg__in_text(in, o, "name", DG__IN_REQUIRED, b->name, sizeof(b->name));
-		b->state = (dg__backend_state)dg__in_word(in, o, "state", DG__IN_REQUIRED, 0, backend_states);
+		b->state = (dg__backend_state)dg__in_word(
+			in, o, "state", DG__IN_REQUIRED, 0, backend_states);
 		dg__in_text(in, o, "reason", DG__IN_OPTIONAL, b->reason, sizeof(b->reason));
 		dg__in_u32(in, o, "devices", DG__IN_REQUIRED, 0, UINT32_MAX, &b->devices);
-		b->has_init_ms = dg__in_uint(in, o, "init_ms", DG__IN_OPTIONAL, 0, INT64_MAX, &b->init_ms);
+		b->has_init_ms =
+			dg__in_uint(in, o, "init_ms", DG__IN_OPTIONAL, 0, INT64_MAX, &b->init_ms);
 		dg__in_time(in, o, "recovered_at", DG__IN_OPTIONAL, &b->recovered_at_ms);
 		dg__in_leave(in, mark);
 	}
@@ -429,7 +438,8 @@ static void in_limits(dg__in *in, json_t *object, dg__gateway *gateway)
 	size_t mark = dg__in_enter(in, "limits", 0);
 	if (o) {
 		dg__in_uint(in, o, "max_body_bytes", may, 0, INT64_MAX, &gateway->max_body_bytes);
-		dg__in_uint(in, o, "max_header_bytes", may, 0, INT64_MAX, &gateway->max_header_bytes);
+		dg__in_uint(
+			in, o, "max_header_bytes", may, 0, INT64_MAX, &gateway->max_header_bytes);
 		dg__in_u32(in, o, "max_keys", may, 0, UINT32_MAX, &gateway->max_keys);
 		dg__in_u32(in, o, "max_ids", may, 0, UINT32_MAX, &gateway->max_ids);
 		dg__in_u32(in, o, "max_json_depth", may, 0, UINT32_MAX, &gateway->max_json_depth);
@@ -447,10 +457,12 @@ dg_err dg__wire_decode_gateway(
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__gateway gateway;
 	memset(&gateway, 0, sizeof(gateway));
+	dg__in_expect_object(&in, root);
 	dg__in_text(&in, root, "id", DG__IN_REQUIRED, gateway.id, sizeof(gateway.id));
 	dg__in_text(&in, root, "host", DG__IN_REQUIRED, gateway.host, sizeof(gateway.host));
 	dg__in_text(&in, root, "node", DG__IN_OPTIONAL, gateway.node, sizeof(gateway.node));
-	dg__in_text(&in, root, "version", DG__IN_REQUIRED, gateway.version, sizeof(gateway.version));
+	dg__in_text(
+		&in, root, "version", DG__IN_REQUIRED, gateway.version, sizeof(gateway.version));
 	dg__in_time(&in, root, "started_at", DG__IN_OPTIONAL, &gateway.started_at_ms);
 	dg__in_bool(&in, root, "ready", DG__IN_REQUIRED, &gateway.ready);
 	in_backends(&in, root, &gateway);

@@ -27,7 +27,8 @@ static const struct {
 	size_t offset;
 } figures[] = {
 	{ "load", DG_TELEMETRY_LOAD, offsetof(dg_telemetry, load) },
-	{ "temperature_celsius", DG_TELEMETRY_TEMPERATURE, offsetof(dg_telemetry, temperature_celsius) },
+	{ "temperature_celsius", DG_TELEMETRY_TEMPERATURE,
+		offsetof(dg_telemetry, temperature_celsius) },
 	{ "power_w", DG_TELEMETRY_POWER, offsetof(dg_telemetry, power_w) },
 	{ "clock_hz", DG_TELEMETRY_CLOCK, offsetof(dg_telemetry, clock_hz) },
 	{ "memory_clock_hz", DG_TELEMETRY_MEMORY_CLOCK, offsetof(dg_telemetry, memory_clock_hz) },
@@ -38,14 +39,17 @@ static const struct {
 static json_t *put_telemetry(const dg_telemetry *t)
 {
 	json_t *o = json_object();
-	dg__put_uint_if(&o, "memory_used_bytes", t->present & DG_TELEMETRY_USED, t->memory_used_bytes);
-	dg__put_uint_if(&o, "memory_total_bytes", t->present & DG_TELEMETRY_TOTAL, t->memory_total_bytes);
+	dg__put_uint_if(
+		&o, "memory_used_bytes", t->present & DG_TELEMETRY_USED, t->memory_used_bytes);
+	dg__put_uint_if(
+		&o, "memory_total_bytes", t->present & DG_TELEMETRY_TOTAL, t->memory_total_bytes);
 	for (size_t i = 0; i < FIGURES; i++) {
 		double value;
 		memcpy(&value, (const char *)t + figures[i].offset, sizeof(value));
 		dg__put_real_if(&o, figures[i].name, t->present & figures[i].bit, value);
 	}
-	dg__put_text_or_null(&o, "throttle_reason", t->present & DG_TELEMETRY_THROTTLE ? t->throttle_reason : NULL);
+	dg__put_text_or_null(&o, "throttle_reason",
+		t->present & DG_TELEMETRY_THROTTLE ? t->throttle_reason : NULL);
 	dg__put_time(&o, "at", t->at_ms);
 	return o;
 }
@@ -64,7 +68,8 @@ static void in_telemetry(dg__in *in, json_t *o, dg_telemetry *t)
 		memcpy((char *)t + figures[i].offset, &value, sizeof(value));
 		t->present |= figures[i].bit;
 	}
-	if (dg__in_text(in, o, "throttle_reason", may, t->throttle_reason, sizeof(t->throttle_reason)))
+	if (dg__in_text(
+		    in, o, "throttle_reason", may, t->throttle_reason, sizeof(t->throttle_reason)))
 		t->present |= DG_TELEMETRY_THROTTLE;
 	dg__in_time(in, o, "at", may, &t->at_ms);
 }
@@ -122,6 +127,8 @@ static void put_payload(json_t **o, const dg__frame *frame)
 
 dg_err dg__wire_encode_frame(const dg__frame *frame, dg__json_text *ret_text)
 {
+	if (frame->kind == DG__FRAME_VALUE && dg__check_values(&frame->value, 1) != DG_OK)
+		return DG_EINTERNAL;
 	json_t *o = json_object();
 	size_t i = 0;
 	while (i + 1 < KINDS && kinds[i].kind != frame->kind)
@@ -140,7 +147,7 @@ static void in_measure(dg__in *in, json_t *root, dg__frame *frame)
 	json_t *keys = dg__in_array(in, root, "keys", DG__IN_REQUIRED, DG_KEYS_MAX);
 	frame->measure.count = json_array_size(keys);
 	for (size_t i = 0; i < frame->measure.count; i++) {
-		size_t mark = dg__in_enter(in, "keys", i);
+		size_t mark = dg__in_item(in, "keys", i);
 		dg__in_key(in, json_array_get(keys, i), &frame->measure.keys[i]);
 		dg__in_leave(in, mark);
 	}
@@ -160,7 +167,8 @@ static void in_payload(dg__in *in, json_t *root, dg__frame *frame)
 {
 	switch (frame->kind) {
 	case DG__FRAME_DETECT:
-		dg__in_uint(in, root, "timeout_ms", DG__IN_REQUIRED, 0, INT64_MAX, &frame->timeout_ms);
+		dg__in_uint(
+			in, root, "timeout_ms", DG__IN_REQUIRED, 0, INT64_MAX, &frame->timeout_ms);
 		break;
 	case DG__FRAME_MEASURE:
 		in_measure(in, root, frame);
@@ -169,17 +177,20 @@ static void in_payload(dg__in *in, json_t *root, dg__frame *frame)
 		dg__in_u32(in, root, "device", DG__IN_REQUIRED, 0, UINT32_MAX, &frame->device);
 		break;
 	case DG__FRAME_DEVICES:
-		dg__in_devices(in, dg__in_object(in, root, "list", DG__IN_REQUIRED), &frame->devices);
+		dg__in_devices(
+			in, dg__in_object(in, root, "list", DG__IN_REQUIRED), &frame->devices);
 		break;
 	case DG__FRAME_PROGRESS:
 	case DG__FRAME_VALUE:
 		in_value_frame(in, root, frame);
 		break;
 	case DG__FRAME_END:
-		in_telemetry(in, dg__in_object(in, root, "telemetry", DG__IN_OPTIONAL), &frame->telemetry);
+		in_telemetry(in, dg__in_object(in, root, "telemetry", DG__IN_OPTIONAL),
+			&frame->telemetry);
 		break;
 	case DG__FRAME_ERROR:
-		dg__in_problem(in, dg__in_object(in, root, "problem", DG__IN_REQUIRED), &frame->error);
+		dg__in_problem(
+			in, dg__in_object(in, root, "problem", DG__IN_REQUIRED), &frame->error);
 		break;
 	default:
 		break;
@@ -198,7 +209,8 @@ static void in_frame(dg__in *in, json_t *root, dg__frame *frame)
 		in_payload(in, root, frame);
 }
 
-dg_err dg__wire_decode_frame(const char *json, size_t length, dg__frame *ret_frame, dg_error *reterr)
+dg_err dg__wire_decode_frame(
+	const char *json, size_t length, dg__frame *ret_frame, dg_error *reterr)
 {
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);

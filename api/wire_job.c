@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const job_states[] = { "queued", "running", "done", "failed", "cancelled", NULL };
+static const char *const job_states[] = { "queued", "running", "done", "failed", "cancelled",
+	NULL };
 
 json_t *dg__put_problem(const dg_error *error)
 {
@@ -27,28 +28,22 @@ dg_err dg__wire_encode_problem(const dg_error *error, dg__json_text *ret_text)
 	return dg__put_end_take(dg__put_problem(error), ret_text);
 }
 
-/* Cut to size rather than refused: a problem is told as well as it can be. */
-static void in_cut(json_t *object, const char *name, char *buf, size_t size)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-	snprintf(buf, size, "%s", text ? text : "");
-}
-
+/* Texts are cut to size rather than refused: a problem is told as well as it can be. */
 void dg__in_problem(dg__in *in, json_t *object, dg_error *ret_error)
 {
 	if (in->err != DG_OK)
 		return;
 	char code[64];
 	dg_error error = { .code = DG_OK };
-	int status = (int)json_integer_value(json_object_get(object, "status"));
-	in_cut(object, "code", code, sizeof(code));
+	json_int_t status = json_integer_value(json_object_get(object, "status"));
+	dg__in_cut(object, "code", code, sizeof(code));
 	error.code = dg_err_from_code(code);
 	if (error.code == DG_OK)
-		error.code = dg_err_from_status(status);
-	in_cut(object, "detail", error.text, sizeof(error.text));
+		error.code = dg_err_from_status(status >= 0 && status < 1000 ? (int)status : 0);
+	dg__in_cut(object, "detail", error.text, sizeof(error.text));
 	if (!*error.text)
-		in_cut(object, "title", error.text, sizeof(error.text));
-	in_cut(object, "origin", error.origin, sizeof(error.origin));
+		dg__in_cut(object, "title", error.text, sizeof(error.text));
+	dg__in_cut(object, "origin", error.origin, sizeof(error.origin));
 	json_int_t native = json_integer_value(json_object_get(object, "native_code"));
 	if (native >= INT32_MIN && native <= INT32_MAX)
 		error.native_code = (int32_t)native;
@@ -91,15 +86,17 @@ dg_err dg__wire_encode_job(const dg__job *job, dg__json_text *ret_text)
 	dg__put_text(&o, "id", job->id);
 	dg__put_text(&o, "kind", job->kind);
 	dg__put_text_or_null(&o, "device", job->device);
-	dg__put_text(&o, "state", job_states[job->state]);
+	dg__put_text_or_null(&o, "state", dg__word(job_states, job->state));
 	dg__put_uint(&o, "done", job->done);
 	dg__put_uint(&o, "total", job->total);
 	dg__put_text_or_null(&o, "current", job->current);
 	dg__put_time(&o, "created_at", job->created_at_ms);
 	dg__put_time(&o, "finished_at", job->finished_at_ms);
-	dg__put_take(&o, "error", failed && job->error.code != DG_OK ? dg__put_problem(&job->error) : json_null());
+	dg__put_take(&o, "error",
+		failed && job->error.code != DG_OK ? dg__put_problem(&job->error) : json_null());
 	dg__put_take(&o, "result",
-		job->result.text ? json_loadb(job->result.text, job->result.length, 0, NULL) : json_null());
+		job->result.text ? json_loadb(job->result.text, job->result.length, 0, NULL)
+				 : json_null());
 	return dg__put_end_take(o, ret_text);
 }
 
@@ -133,6 +130,7 @@ dg_err dg__wire_decode_job(const char *json, size_t length, dg__job *ret_job, dg
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__job job;
 	memset(&job, 0, sizeof(job));
+	dg__in_expect_object(&in, root);
 	in_job(&in, root, &job);
 	if (in.err == DG_OK)
 		*ret_job = job;
@@ -271,7 +269,7 @@ static void in_id_item(dg__in *in, json_t *object, dg__id_item *item)
 	if (error) {
 		char code[64] = "";
 		dg__in_text(in, error, "code", DG__IN_REQUIRED, code, sizeof(code));
-		in_cut(error, "detail", item->detail, sizeof(item->detail));
+		dg__in_cut(error, "detail", item->detail, sizeof(item->detail));
 		item->code = dg_err_from_code(code);
 		if (item->code == DG_OK)
 			item->code = DG_EINVALID;
@@ -283,8 +281,8 @@ static void in_id_item(dg__in *in, json_t *object, dg__id_item *item)
 	in_id(in, id, &item->id);
 }
 
-dg_err dg__wire_decode_id_items(
-	const char *json, size_t length, dg__id_item *ret_items, size_t *ret_count, dg_error *reterr)
+dg_err dg__wire_decode_id_items(const char *json, size_t length, dg__id_item *ret_items,
+	size_t *ret_count, dg_error *reterr)
 {
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);

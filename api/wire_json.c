@@ -32,11 +32,16 @@ void dg__add_take(json_t **array, json_t *value)
 	}
 }
 
-/* Bytes of the UTF-8 character at text (RFC 3629: shortest forms, no surrogates); 0: there is none. */
+/* Bytes of the UTF-8 character at text (RFC 3629: shortest forms, no surrogates); 0: none. */
 static size_t utf8_length(const unsigned char *text)
 {
 	unsigned lead = text[0];
-	size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+	size_t n = lead < 0x80   ? 1
+		   : lead < 0xc2 ? 0
+		   : lead < 0xe0 ? 2
+		   : lead < 0xf0 ? 3
+		   : lead < 0xf5 ? 4
+				 : 0;
 	for (size_t i = 1; i < n; i++)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
@@ -109,7 +114,7 @@ void dg__put_time(json_t **object, const char *name, int64_t unix_ms)
 	char text[40], date[32];
 	time_t seconds = (time_t)(unix_ms / 1000);
 	struct tm tm;
-	if (unix_ms <= 0 || !gmtime_r(&seconds, &tm) ||
+	if (unix_ms <= 0 || unix_ms > DG__TIME_MAX_MS || !gmtime_r(&seconds, &tm) ||
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
 		dg__put_null(object, name);
 		return;
@@ -153,12 +158,28 @@ static bool too_deep(const char *json, size_t length)
 	return false;
 }
 
+/* The parser leaves no text where memory ran out in the middle of a value. */
+static dg_err refuse(const json_error_t *fault, size_t length, dg_error *reterr)
+{
+	enum json_error_code code = json_error_code(fault);
+	if (length && (code == json_error_out_of_memory || !*fault->text))
+		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	const char *what = fault->text;
+	if (!length)
+		what = "the document is empty";
+	else if (code == json_error_null_character || code == json_error_null_byte_in_key)
+		what = "a string holds the character U+0000";
+	return dg_error_set(
+		reterr, DG_EJSON, "line %d, column %d: %s", fault->line, fault->column, what);
+}
+
 json_t *dg__in_open(dg__in *in, const char *json, size_t length, dg_error *reterr)
 {
 	*in = (dg__in){ .err = DG_OK, .reterr = reterr };
 	if (length > DG__WIRE_MAX_BYTES) {
-		in->err = dg_error_set(reterr, DG_EJSON, "the document has %zu bytes; at most %zu are read",
-			length, DG__WIRE_MAX_BYTES);
+		in->err = dg_error_set(reterr, DG_EJSON,
+			"the document has %zu bytes; at most %zu are read", length,
+			DG__WIRE_MAX_BYTES);
 		return NULL;
 	}
 	if (too_deep(json, length)) {
@@ -168,13 +189,8 @@ json_t *dg__in_open(dg__in *in, const char *json, size_t length, dg_error *reter
 	}
 	json_error_t fault;
 	json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &fault);
-	if (!root) {
-		if (json_error_code(&fault) == json_error_out_of_memory)
-			in->err = dg_error_set(reterr, DG_ENOMEM, NULL);
-		else
-			in->err = dg_error_set(reterr, DG_EJSON, "line %d, column %d: %s", fault.line,
-				fault.column, length ? fault.text : "the document is empty");
-	}
+	if (!root)
+		in->err = refuse(&fault, length, reterr);
 	return root;
 }
 
@@ -189,7 +205,8 @@ void dg__in_fault(dg__in *in, dg_err err, const char *name, const char *format, 
 	va_end(ap);
 	const char *dot = in->length && name ? "." : "";
 	if (in->length || name)
-		in->err = dg_error_set(in->reterr, err, "%s%s%s: %s", in->path, dot, name ? name : "", text);
+		in->err = dg_error_set(
+			in->reterr, err, "%s%s%s: %s", in->path, dot, name ? name : "", text);
 	else
 		in->err = dg_error_set(in->reterr, err, "%s", text);
 }
@@ -231,7 +248,8 @@ static const char *type_name(const json_t *value)
 }
 
 /* The member, of the wanted type by test; NULL after a fault or where an optional one is absent. */
-static json_t *member(dg__in *in, json_t *object, const char *name, int optional, const char *wanted)
+static json_t *member(
+	dg__in *in, json_t *object, const char *name, int optional, const char *wanted)
 {
 	if (in->err != DG_OK)
 		return NULL;
@@ -316,8 +334,8 @@ bool dg__in_uint(dg__in *in, json_t *object, const char *name, int optional, uin
 	}
 	json_int_t number = json_integer_value(value);
 	if (number < 0 || (uint64_t)number < least || (uint64_t)number > most) {
-		dg__in_fault(in, DG_EFIELD, name, "%lld is out of range %llu..%llu", (long long)number,
-			(unsigned long long)least, (unsigned long long)most);
+		dg__in_fault(in, DG_EFIELD, name, "%lld is out of range %llu..%llu",
+			(long long)number, (unsigned long long)least, (unsigned long long)most);
 		return false;
 	}
 	*ret_value = (uint64_t)number;
@@ -347,6 +365,19 @@ bool dg__in_real(dg__in *in, json_t *object, const char *name, int optional, dou
 	return true;
 }
 
+bool dg__in_amount(dg__in *in, json_t *object, const char *name, int optional, double *ret_value)
+{
+	double value;
+	if (!dg__in_real(in, object, name, optional, &value))
+		return false;
+	if (value < 0) {
+		dg__in_fault(in, DG_EFIELD, name, "expected a number that is not negative");
+		return false;
+	}
+	*ret_value = value;
+	return true;
+}
+
 /* Days since 1970-01-01 of a date of the proleptic Gregorian calendar; month 1..12. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
@@ -354,6 +385,11 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
 	int64_t era = y / 400, in_era = y - era * 400;
 	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 	return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468;
+}
+
+static int64_t days_in(int64_t year, int64_t month)
+{
+	return month == 12 ? 31 : days_of(year, month + 1, 1) - days_of(year, month, 1);
 }
 
 bool dg__in_time(dg__in *in, json_t *object, const char *name, int optional, int64_t *ret_unix_ms)
@@ -376,13 +412,50 @@ bool dg__in_time(dg__in *in, json_t *object, const char *name, int optional, int
 		}
 	}
 	if (form[at] || text[at] || part[0] < 1970 || part[1] < 1 || part[1] > 12 || part[2] < 1 ||
-		part[2] > 31 || part[3] > 23 || part[4] > 59 || part[5] > 60) {
+		part[2] > days_in(part[0], part[1]) || part[3] > 23 || part[4] > 59 ||
+		part[5] > 60) {
 		dg__in_fault(in, DG_EFIELD, name, "expected a time like 2026-01-31T12:00:00.000Z");
 		return false;
 	}
-	int64_t seconds = ((days_of(part[0], part[1], part[2]) * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
+	int64_t seconds =
+		((days_of(part[0], part[1], part[2]) * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
 	*ret_unix_ms = seconds * 1000 + part[6];
 	return true;
+}
+
+void dg__in_expect_object(dg__in *in, const json_t *root)
+{
+	if (in->err == DG_OK && !json_is_object(root))
+		dg__in_fault(
+			in, DG_EFIELD, NULL, "expected a JSON object, not %s", type_name(root));
+}
+
+size_t dg__in_item(dg__in *in, const char *name, size_t index)
+{
+	size_t mark = dg__in_enter(in, name, 0);
+	dg__in_enter(in, NULL, index);
+	return mark;
+}
+
+void dg__in_cut(const json_t *object, const char *name, char *buf, size_t size)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	size_t length = text ? strlen(text) : 0;
+	if (length >= size) {
+		length = size - 1;
+		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+			length--;
+	}
+	memcpy(buf, text ? text : "", length);
+	buf[length] = '\0';
+}
+
+const char *dg__word(const char *const *words, unsigned place)
+{
+	for (unsigned i = 0; words[i]; i++)
+		if (i == place)
+			return words[i];
+	return NULL;
 }
 
 unsigned dg__in_word(dg__in *in, json_t *object, const char *name, int optional, unsigned absent,
@@ -400,7 +473,8 @@ unsigned dg__in_word(dg__in *in, json_t *object, const char *name, int optional,
 	for (unsigned i = 0; words[i]; i++) {
 		if (strcmp(words[i], json_string_value(value)) == 0)
 			return i;
-		int n = snprintf(list + length, sizeof(list) - length, "%s%s", i ? ", " : "", words[i]);
+		int n = snprintf(
+			list + length, sizeof(list) - length, "%s%s", i ? ", " : "", words[i]);
 		length += n > 0 && (size_t)n < sizeof(list) - length ? (size_t)n : 0;
 	}
 	dg__in_fault(in, DG_EFIELD, name, "unknown word; expected one of %s", list);

@@ -61,7 +61,8 @@ static json_t *put_mode(const dg_key *key)
 json_t *dg__put_key(const dg_key *key)
 {
 	json_t *object = json_object();
-	dg__put_take(&object, "mode", dg_key_check(key, NULL) == DG_OK ? put_mode(key) : json_null());
+	dg__put_take(
+		&object, "mode", dg_key_check(key, NULL) == DG_OK ? put_mode(key) : json_null());
 	return object;
 }
 
@@ -75,11 +76,14 @@ static void in_dtype(dg__in *in, json_t *object, const char *name, dg_dtype *ret
 	while (value && family_names[family] && !json_object_get(value, family_names[family]))
 		family++;
 	if (value && !family_names[family])
-		dg__in_fault(in, DG_EFIELD, NULL, "expected {\"Float\":…}, {\"Int\":…} or {\"UInt\":…}");
-	else if (value && dg__in_text(in, value, family_names[family], DG__IN_REQUIRED, text, sizeof(text))) {
+		dg__in_fault(
+			in, DG_EFIELD, NULL, "expected {\"Float\":…}, {\"Int\":…} or {\"UInt\":…}");
+	else if (value && dg__in_text(in, value, family_names[family], DG__IN_REQUIRED, text,
+				  sizeof(text))) {
 		dg_dtype dtype = dg_dtype_parse(text);
 		if (dtype == DG_DTYPE_NONE || dg_dtype_family_of(dtype) != family)
-			dg__in_fault(in, DG_EFIELD, family_names[family], "is not the name of such a dtype");
+			dg__in_fault(in, DG_EFIELD, family_names[family],
+				"is not the name of such a dtype");
 		else
 			*ret_dtype = dtype;
 	}
@@ -104,14 +108,15 @@ static void in_cmma(dg__in *in, json_t *object, dg_key *key)
 static void in_working_set(dg__in *in, json_t *object, dg_mode mode, dg_key *key)
 {
 	key->mode = mode;
-	key->access = (dg_access)dg__in_word(in, object, "access", DG__IN_REQUIRED, 0, access_names);
+	key->access =
+		(dg_access)dg__in_word(in, object, "access", DG__IN_REQUIRED, 0, access_names);
 	dg__in_uint(in, object, "bytes", DG__IN_REQUIRED, DG_WORKING_SET_MIN_BYTES,
 		DG_WORKING_SET_MAX_BYTES, &key->bytes);
 }
 
-static const char mode_help[] =
-	"expected \"Memory\", \"MemoryRead\", \"MemoryWrite\", \"Launch\", or an object with one of "
-	"ComputeDirect, ComputeCmma, MemoryWorkingSet, MemoryResident";
+static const char mode_help[] = "expected \"Memory\", \"MemoryRead\", \"MemoryWrite\", \"Launch\", "
+				"or an object with one of "
+				"ComputeDirect, ComputeCmma, MemoryWorkingSet, MemoryResident";
 
 static void in_mode_object(dg__in *in, json_t *mode, dg_key *key)
 {
@@ -127,7 +132,8 @@ static void in_mode_object(dg__in *in, json_t *mode, dg_key *key)
 		else if (i == 1)
 			in_cmma(in, inner, key);
 		else
-			in_working_set(in, inner, i == 2 ? DG_MODE_WORKING_SET : DG_MODE_RESIDENT, key);
+			in_working_set(
+				in, inner, i == 2 ? DG_MODE_WORKING_SET : DG_MODE_RESIDENT, key);
 		dg__in_leave(in, mark);
 		return;
 	}
@@ -156,7 +162,7 @@ void dg__in_key(dg__in *in, json_t *value, dg_key *ret_key)
 	if (in->err != DG_OK)
 		return;
 	dg_key key = { .mode = DG_MODE_COMPUTE };
-	dg_error why;
+	dg_error why = { .code = DG_OK };
 	if (json_is_string(value)) {
 		if (strlen(json_string_value(value)) != json_string_length(value) ||
 			dg_key_parse(json_string_value(value), &key, &why) != DG_OK)
@@ -196,19 +202,12 @@ static void in_measure_request(dg__in *in, json_t *object, dg__measure_request *
 	json_t *keys = dg__in_array(in, object, "keys", DG__IN_REQUIRED, DG_KEYS_MAX);
 	request->count = json_array_size(keys);
 	for (size_t i = 0; i < request->count; i++) {
-		size_t mark = dg__in_enter(in, "keys", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "keys", i);
 		dg__in_key(in, json_array_get(keys, i), &request->keys[i]);
 		dg__in_leave(in, mark);
 	}
 	dg__in_bool(in, object, "refresh", DG__IN_OPTIONAL, &request->refresh);
 	dg__in_bool(in, object, "sustained", DG__IN_OPTIONAL, &request->sustained);
-}
-
-static void expect_object(dg__in *in, const json_t *root)
-{
-	if (in->err == DG_OK && !json_is_object(root))
-		dg__in_fault(in, DG_EFIELD, NULL, "expected a JSON object");
 }
 
 dg_err dg__wire_decode_measure_request(
@@ -219,7 +218,7 @@ dg_err dg__wire_decode_measure_request(
 	dg__measure_request *request = calloc(1, sizeof(*request));
 	if (in.err == DG_OK && !request)
 		in.err = dg_error_set(reterr, DG_ENOMEM, NULL);
-	expect_object(&in, root);
+	dg__in_expect_object(&in, root);
 	if (in.err == DG_OK)
 		in_measure_request(&in, root, request);
 	if (in.err == DG_OK)
@@ -232,7 +231,7 @@ dg_err dg__wire_decode_measure_request(
 dg_err dg__wire_encode_curve_request(const dg__curve_request *request, dg__json_text *ret_text)
 {
 	json_t *object = json_object();
-	dg__put_text(&object, "access", access_words[request->access]);
+	dg__put_text_or_null(&object, "access", dg__word(access_words, request->access));
 	if (request->has_bytes)
 		dg__put_uint(&object, "bytes", request->bytes);
 	dg__put_bool(&object, "refresh", request->refresh);
@@ -245,10 +244,11 @@ dg_err dg__wire_decode_curve_request(
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__curve_request request = { .access = DG_READ };
-	expect_object(&in, root);
-	request.access = (dg_access)dg__in_word(&in, root, "access", DG__IN_OPTIONAL, DG_READ, access_words);
-	request.has_bytes = dg__in_uint(&in, root, "bytes", DG__IN_OPTIONAL, DG_WORKING_SET_MIN_BYTES,
-		DG_WORKING_SET_MAX_BYTES, &request.bytes);
+	dg__in_expect_object(&in, root);
+	request.access =
+		(dg_access)dg__in_word(&in, root, "access", DG__IN_OPTIONAL, DG_READ, access_words);
+	request.has_bytes = dg__in_uint(&in, root, "bytes", DG__IN_OPTIONAL,
+		DG_WORKING_SET_MIN_BYTES, DG_WORKING_SET_MAX_BYTES, &request.bytes);
 	dg__in_bool(&in, root, "refresh", DG__IN_OPTIONAL, &request.refresh);
 	if (in.err == DG_OK)
 		*ret_request = request;
@@ -261,17 +261,11 @@ dg_err dg__wire_encode_roofline_request(
 {
 	json_t *object = json_object();
 	dg__put_real_if(&object, "flops", true, request->flops);
-	dg__put_text(&object, "dtype", dg_dtype_text(request->dtype));
+	dg__put_text_or_null(&object, "dtype", dg_dtype_text(request->dtype));
 	dg__put_real_if(&object, "bytes", true, request->bytes);
 	if (request->seconds > 0)
 		dg__put_real_if(&object, "seconds", true, request->seconds);
 	return dg__put_end_take(object, ret_text);
-}
-
-static void in_amount(dg__in *in, json_t *object, const char *name, int optional, double *ret_value)
-{
-	if (dg__in_real(in, object, name, optional, ret_value) && *ret_value < 0)
-		dg__in_fault(in, DG_EFIELD, name, "expected a number that is not negative");
 }
 
 dg_err dg__wire_decode_roofline_request(
@@ -281,10 +275,10 @@ dg_err dg__wire_decode_roofline_request(
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__roofline_request request = { .flops = 0 };
 	char dtype[16] = "";
-	expect_object(&in, root);
-	in_amount(&in, root, "flops", DG__IN_REQUIRED, &request.flops);
-	in_amount(&in, root, "bytes", DG__IN_REQUIRED, &request.bytes);
-	in_amount(&in, root, "seconds", DG__IN_OPTIONAL, &request.seconds);
+	dg__in_expect_object(&in, root);
+	dg__in_amount(&in, root, "flops", DG__IN_REQUIRED, &request.flops);
+	dg__in_amount(&in, root, "bytes", DG__IN_REQUIRED, &request.bytes);
+	dg__in_amount(&in, root, "seconds", DG__IN_OPTIONAL, &request.seconds);
 	dg__in_text(&in, root, "dtype", DG__IN_REQUIRED, dtype, sizeof(dtype));
 	request.dtype = dg_dtype_parse(dtype);
 	if (request.dtype == DG_DTYPE_NONE)

@@ -50,6 +50,8 @@ char *dg_json_device(const dg_device_info *info, const dg_settings *settings, bo
 
 char *dg_json_values(const char *device, const dg_value *values, size_t count)
 {
+	if (dg__check_values(values, count) != DG_OK)
+		return NULL;
 	json_t *o = json_object();
 	dg__put_text_or_null(&o, "device", device);
 	dg__put_take(&o, "values", dg__put_values(values, count));

@@ -28,12 +28,14 @@ static json_t *put_evidence(const dg_evidence *evidence)
 	dg__put_uint(&o, "median_ns", evidence->median_ns);
 	dg__put_real_if(&o, "spread", true, evidence->spread);
 	dg__put_text_or_null(&o, "clock_source", evidence->clock_source);
-	dg__put_uint_if(&o, "working_set_bytes", evidence->working_set_bytes > 0, evidence->working_set_bytes);
+	dg__put_uint_if(&o, "working_set_bytes", evidence->working_set_bytes > 0,
+		evidence->working_set_bytes);
 	dg__put_text_or_null(&o, "traffic", evidence->traffic);
 	dg__put_text_or_null(&o, "shape", evidence->shape);
 	dg__put_real_if(&o, "clock_hz", has & DG_HAS_CLOCK, evidence->clock_hz);
 	dg__put_real_if(&o, "power_w", has & DG_HAS_POWER, evidence->power_w);
-	dg__put_real_if(&o, "temperature_celsius", has & DG_HAS_TEMPERATURE, evidence->temperature_celsius);
+	dg__put_real_if(
+		&o, "temperature_celsius", has & DG_HAS_TEMPERATURE, evidence->temperature_celsius);
 	dg__put_real_if(&o, "sustained_per_s", has & DG_HAS_SUSTAINED, evidence->sustained_per_s);
 	dg__put_real_if(&o, "streaming_per_s", has & DG_HAS_STREAMING, evidence->streaming_per_s);
 	dg__put_real_if(&o, "busy_fraction", true, evidence->busy_fraction);
@@ -73,14 +75,16 @@ static void in_evidence(dg__in *in, json_t *o, dg_evidence *e)
 	dg__in_u32(in, o, "iterations", may, 0, UINT32_MAX, &e->iterations);
 	dg__in_uint(in, o, "best_ns", may, 0, INT64_MAX, &e->best_ns);
 	dg__in_uint(in, o, "median_ns", may, 0, INT64_MAX, &e->median_ns);
-	dg__in_real(in, o, "spread", may, &e->spread);
+	dg__in_amount(in, o, "spread", may, &e->spread);
 	dg__in_uint(in, o, "working_set_bytes", may, 0, INT64_MAX, &e->working_set_bytes);
 	in_figure(in, o, "clock_hz", DG_HAS_CLOCK, &e->clock_hz, &e->present);
 	in_figure(in, o, "power_w", DG_HAS_POWER, &e->power_w, &e->present);
-	in_figure(in, o, "temperature_celsius", DG_HAS_TEMPERATURE, &e->temperature_celsius, &e->present);
+	in_figure(in, o, "temperature_celsius", DG_HAS_TEMPERATURE, &e->temperature_celsius,
+		&e->present);
 	in_figure(in, o, "sustained_per_s", DG_HAS_SUSTAINED, &e->sustained_per_s, &e->present);
 	in_figure(in, o, "streaming_per_s", DG_HAS_STREAMING, &e->streaming_per_s, &e->present);
-	dg__in_real(in, o, "busy_fraction", may, &e->busy_fraction);
+	if (dg__in_amount(in, o, "busy_fraction", may, &e->busy_fraction) && e->busy_fraction > 1)
+		dg__in_fault(in, DG_EFIELD, "busy_fraction", "expected a share from 0 to 1");
 	bool set = false;
 	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
 		if (dg__in_bool(in, o, flag_names[i].name, may, &set) && set)
@@ -99,21 +103,23 @@ json_t *dg__put_value(const dg_value *value)
 	double rate = 0, bytes = 0;
 	bool ok = value->status == DG_STATUS_OK;
 	bool has_rate = ok && dg_value_rate(value, &rate);
+	bool has_bytes = ok && dg_value_bytes_rate(value, &bytes);
 	dg_key_format(&value->key, name, sizeof(name));
 	dg_value_format(value, text, sizeof(text));
 	dg__put_uint(&duration, "secs", ok ? value->duration_ns / 1000000000u : 0);
 	dg__put_uint(&duration, "nanos", ok ? value->duration_ns % 1000000000u : 0);
 	dg__put_take(&o, "key", dg__put_key(&value->key));
 	dg__put_text(&o, "name", name);
-	dg__put_text(&o, "status", status_names[value->status]);
+	dg__put_text(&o, "status", dg_status_name(value->status));
 	dg__put_text_or_null(&o, "code", ok ? NULL : dg_err_code(value->code));
 	dg__put_text_or_null(&o, "reason", value->reason);
 	dg__put_uint(&o, "ops_count", ok ? value->ops_count : 0);
 	dg__put_take(&o, "duration", duration);
 	dg__put_real_if(&o, "ops_per_s", has_rate, rate);
-	dg__put_real_if(&o, "bytes_per_s", ok && dg_value_bytes_rate(value, &bytes), bytes);
+	dg__put_real_if(&o, "bytes_per_s", has_bytes, bytes);
 	dg__put_text_or_null(&o, "text", has_rate ? text : NULL);
-	dg__put_take(&o, "evidence", ok || value->evidence.samples ? put_evidence(&value->evidence) : json_null());
+	dg__put_take(&o, "evidence",
+		ok || value->evidence.samples ? put_evidence(&value->evidence) : json_null());
 	return o;
 }
 
@@ -129,7 +135,7 @@ static void in_duration(dg__in *in, json_t *object, uint64_t *ret_ns)
 	*ret_ns = secs * 1000000000u + nanos;
 }
 
-/* A status that is not ok needs a code that this library may not know: then FAILED stands for it. */
+/* A status that is not ok needs a code; for one not known here, the status's own stands. */
 static dg_err in_code(dg__in *in, json_t *o, dg_status status)
 {
 	char code[64] = "";
@@ -150,15 +156,18 @@ void dg__in_value(dg__in *in, json_t *object, dg_value *ret_value)
 	memset(&v, 0, sizeof(v));
 	if (in->err == DG_OK && !json_is_object(object))
 		dg__in_fault(in, DG_EFIELD, NULL, "expected a value: an object");
-	size_t mark = dg__in_enter(in, "key", 0);
 	json_t *key = json_object_get(object, "key");
-	dg__in_key(in, key ? key : json_object_get(object, "name"), &v.key);
+	bool named = !key || json_is_null(key);
+	size_t mark = dg__in_enter(in, named ? "name" : "key", 0);
+	dg__in_key(in, named ? json_object_get(object, "name") : key, &v.key);
 	dg__in_leave(in, mark);
 	v.status = (dg_status)dg__in_word(in, object, "status", DG__IN_REQUIRED, 0, status_names);
 	v.code = in_code(in, object, v.status);
 	dg__in_text(in, object, "reason", DG__IN_OPTIONAL, v.reason, sizeof(v.reason));
 	dg__in_uint(in, object, "ops_count", DG__IN_REQUIRED, 0, INT64_MAX, &v.ops_count);
 	in_duration(in, object, &v.duration_ns);
+	if (v.status != DG_STATUS_OK)
+		v.ops_count = v.duration_ns = 0;
 	json_t *evidence = dg__in_object(in, object, "evidence", DG__IN_OPTIONAL);
 	mark = dg__in_enter(in, "evidence", 0);
 	if (evidence)
@@ -176,6 +185,14 @@ json_t *dg__put_values(const dg_value *values, size_t count)
 	return array;
 }
 
+dg_err dg__check_values(const dg_value *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (values[i].status == DG_STATUS_OK && values[i].ops_count > INT64_MAX)
+			return DG_EINTERNAL;
+	return DG_OK;
+}
+
 void dg__in_values(dg__in *in, json_t *array, dg_value **ret_values, size_t *ret_count)
 {
 	size_t count = json_array_size(array);
@@ -183,8 +200,7 @@ void dg__in_values(dg__in *in, json_t *array, dg_value **ret_values, size_t *ret
 	if (in->err == DG_OK && count && !values)
 		in->err = dg_error_set(in->reterr, DG_ENOMEM, NULL);
 	for (size_t i = 0; i < count && in->err == DG_OK; i++) {
-		size_t mark = dg__in_enter(in, "values", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "values", i);
 		dg__in_value(in, json_array_get(array, i), &values[i]);
 		dg__in_leave(in, mark);
 	}
@@ -205,16 +221,12 @@ void dg__values_finish(dg__values *values)
 
 dg_err dg__wire_encode_values(const dg__values *values, dg__json_text *ret_text)
 {
+	if (dg__check_values(values->values, values->count) != DG_OK)
+		return DG_EINTERNAL;
 	json_t *o = json_object();
 	dg__put_text_or_null(&o, "device", values->device);
 	dg__put_take(&o, "values", dg__put_values(values->values, values->count));
 	return dg__put_end_take(o, ret_text);
-}
-
-static void expect_object(dg__in *in, const json_t *root)
-{
-	if (in->err == DG_OK && !json_is_object(root))
-		dg__in_fault(in, DG_EFIELD, NULL, "expected a JSON object");
 }
 
 dg_err dg__wire_decode_values(
@@ -223,7 +235,7 @@ dg_err dg__wire_decode_values(
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__values values = { .count = 0 };
-	expect_object(&in, root);
+	dg__in_expect_object(&in, root);
 	dg__in_text(&in, root, "device", DG__IN_OPTIONAL, values.device, sizeof(values.device));
 	json_t *array = dg__in_array(&in, root, "values", DG__IN_REQUIRED, DG_KEYS_MAX);
 	dg__in_values(&in, array, &values.values, &values.count);
@@ -244,7 +256,7 @@ json_t *dg__put_curve(
 		dg__add_take(&points, point);
 	}
 	dg__put_text_or_null(&o, "device", device);
-	dg__put_text(&o, "access", access_words[curve->access]);
+	dg__put_text_or_null(&o, "access", dg__word(access_words, curve->access));
 	dg__put_take(&o, "points", points);
 	if (has_ceiling) {
 		json_t *at = json_object();
@@ -264,6 +276,8 @@ void dg__curve_reply_finish(dg__curve_reply *reply)
 
 dg_err dg__wire_encode_curve(const dg__curve_reply *reply, dg__json_text *ret_text)
 {
+	if (dg__check_values(reply->values.values, reply->values.count) != DG_OK)
+		return DG_EINTERNAL;
 	json_t *o = dg__put_curve(reply->device, &reply->curve, reply->has_ceiling, reply->bytes,
 		reply->ceiling_bytes_per_s);
 	dg__put_take(&o, "values", dg__put_values(reply->values.values, reply->values.count));
@@ -276,14 +290,14 @@ static void in_points(dg__in *in, json_t *root, dg_curve *curve)
 	for (size_t i = 0; i < json_array_size(points); i++) {
 		dg_curve_point *point = &curve->points[i];
 		json_t *item = json_array_get(points, i);
-		size_t mark = dg__in_enter(in, "points", 0);
-		dg__in_enter(in, NULL, i);
+		size_t mark = dg__in_item(in, "points", i);
 		dg__in_uint(in, item, "bytes", DG__IN_REQUIRED, 1, INT64_MAX, &point->bytes);
 		if (dg__in_real(in, item, "bytes_per_s", DG__IN_REQUIRED, &point->bytes_per_s) &&
 			point->bytes_per_s <= 0)
 			dg__in_fault(in, DG_EFIELD, "bytes_per_s", "expected a rate above 0");
 		if (i && in->err == DG_OK && point->bytes <= curve->points[i - 1].bytes)
-			dg__in_fault(in, DG_EFIELD, "bytes", "expected more than at the point before");
+			dg__in_fault(
+				in, DG_EFIELD, "bytes", "expected more than at the point before");
 		dg__in_leave(in, mark);
 	}
 	curve->count = json_array_size(points);
@@ -295,16 +309,17 @@ dg_err dg__wire_decode_curve(
 	dg__in in;
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__curve_reply reply = { .has_ceiling = false };
-	expect_object(&in, root);
+	dg__in_expect_object(&in, root);
 	dg__in_text(&in, root, "device", DG__IN_OPTIONAL, reply.device, sizeof(reply.device));
-	reply.curve.access = (dg_access)dg__in_word(&in, root, "access", DG__IN_REQUIRED, 0, access_words);
+	reply.curve.access =
+		(dg_access)dg__in_word(&in, root, "access", DG__IN_REQUIRED, 0, access_words);
 	in_points(&in, root, &reply.curve);
 	json_t *ceiling = dg__in_object(&in, root, "ceiling", DG__IN_OPTIONAL);
 	if (ceiling) {
 		size_t mark = dg__in_enter(&in, "ceiling", 0);
 		dg__in_uint(&in, ceiling, "bytes", DG__IN_REQUIRED, 0, INT64_MAX, &reply.bytes);
-		reply.has_ceiling = dg__in_real(&in, ceiling, "bytes_per_s", DG__IN_REQUIRED,
-			&reply.ceiling_bytes_per_s);
+		reply.has_ceiling = dg__in_amount(
+			&in, ceiling, "bytes_per_s", DG__IN_REQUIRED, &reply.ceiling_bytes_per_s);
 		dg__in_leave(&in, mark);
 	}
 	memcpy(reply.values.device, reply.device, sizeof(reply.device));
@@ -330,7 +345,7 @@ json_t *dg__put_roofline(const dg__roofline_reply *reply)
 	dg__put_real_if(&o, "compute_seconds", true, line->compute_seconds);
 	dg__put_real_if(&o, "memory_seconds", true, line->memory_seconds);
 	dg__put_real_if(&o, "seconds", true, line->seconds);
-	dg__put_text(&o, "bound", bound_names[line->bound]);
+	dg__put_text_or_null(&o, "bound", dg__word(bound_names, line->bound));
 	dg__put_real_if(&o, "fraction", input->seconds > 0, line->fraction);
 	return o;
 }
@@ -348,17 +363,17 @@ dg_err dg__wire_decode_roofline(
 	dg__roofline_reply reply;
 	memset(&reply, 0, sizeof(reply));
 	dg_roofline *line = &reply.roofline;
-	expect_object(&in, o);
+	dg__in_expect_object(&in, o);
 	dg__in_text(&in, o, "device", DG__IN_OPTIONAL, reply.device, sizeof(reply.device));
-	dg__in_real(&in, o, "flops", DG__IN_REQUIRED, &reply.input.flops);
-	dg__in_real(&in, o, "bytes", DG__IN_REQUIRED, &reply.input.bytes);
-	dg__in_real(&in, o, "flops_per_s", DG__IN_REQUIRED, &reply.input.flops_per_s);
-	dg__in_real(&in, o, "bytes_per_s", DG__IN_REQUIRED, &reply.input.bytes_per_s);
-	dg__in_real(&in, o, "measured_seconds", DG__IN_OPTIONAL, &reply.input.seconds);
-	dg__in_real(&in, o, "compute_seconds", DG__IN_REQUIRED, &line->compute_seconds);
-	dg__in_real(&in, o, "memory_seconds", DG__IN_REQUIRED, &line->memory_seconds);
-	dg__in_real(&in, o, "seconds", DG__IN_REQUIRED, &line->seconds);
-	dg__in_real(&in, o, "fraction", DG__IN_OPTIONAL, &line->fraction);
+	dg__in_amount(&in, o, "flops", DG__IN_REQUIRED, &reply.input.flops);
+	dg__in_amount(&in, o, "bytes", DG__IN_REQUIRED, &reply.input.bytes);
+	dg__in_amount(&in, o, "flops_per_s", DG__IN_REQUIRED, &reply.input.flops_per_s);
+	dg__in_amount(&in, o, "bytes_per_s", DG__IN_REQUIRED, &reply.input.bytes_per_s);
+	dg__in_amount(&in, o, "measured_seconds", DG__IN_OPTIONAL, &reply.input.seconds);
+	dg__in_amount(&in, o, "compute_seconds", DG__IN_REQUIRED, &line->compute_seconds);
+	dg__in_amount(&in, o, "memory_seconds", DG__IN_REQUIRED, &line->memory_seconds);
+	dg__in_amount(&in, o, "seconds", DG__IN_REQUIRED, &line->seconds);
+	dg__in_amount(&in, o, "fraction", DG__IN_OPTIONAL, &line->fraction);
 	line->bound = (dg_bound)dg__in_word(&in, o, "bound", DG__IN_REQUIRED, 0, bound_names);
 	if (in.err == DG_OK)
 		*ret_reply = reply;

@@ -86,7 +86,8 @@ static dg_err build_table(dg__auth *auth, dg_error *reterr)
 	if (kept_count)
 		memcpy(fresh->tokens, kept, kept_count * sizeof(*kept));
 	if (auth->file_count)
-		memcpy(fresh->tokens + kept_count, auth->file_tokens, auth->file_count * sizeof(*kept));
+		memcpy(fresh->tokens + kept_count, auth->file_tokens,
+			auth->file_count * sizeof(*kept));
 	free(kept);
 	replace_table(auth, fresh);
 	atomic_store(&auth->version, version);
@@ -172,7 +173,8 @@ size_t dg__auth_live_tokens(dg__auth *auth)
 static void recheck(dg__auth *auth)
 {
 	int64_t now = dg__clock_unix_ms(), last = atomic_load(&auth->checked_at_ms), version;
-	if (now - last < RECHECK_MS || !atomic_compare_exchange_strong(&auth->checked_at_ms, &last, now))
+	if (now - last < RECHECK_MS ||
+		!atomic_compare_exchange_strong(&auth->checked_at_ms, &last, now))
 		return;
 	dg_error why = { .code = DG_OK };
 	pthread_mutex_lock(&auth->reloading);
@@ -181,7 +183,8 @@ static void recheck(dg__auth *auth)
 		err = build_table(auth, &why);
 	pthread_mutex_unlock(&auth->reloading);
 	if (err != DG_OK)
-		dg__log(DG__LOG_ERROR, "tokens cannot be read again, the last ones stay: %s", why.text);
+		dg__log(DG__LOG_ERROR, "tokens cannot be read again, the last ones stay: %s",
+			why.text);
 }
 
 /* Every token is compared, in constant time, so that time tells nothing of which one was near. */
@@ -193,7 +196,8 @@ static bool match(dg__auth *auth, const char *secret, dg__principal *ret_princip
 	const dg__token *found = NULL;
 	int64_t now = dg__clock_unix_ms();
 	for (size_t i = 0; i < t->count; i++)
-		if (CRYPTO_memcmp(hash, t->tokens[i].sha256, sizeof(hash)) == 0 && is_live(&t->tokens[i], now))
+		if (CRYPTO_memcmp(hash, t->tokens[i].sha256, sizeof(hash)) == 0 &&
+			is_live(&t->tokens[i], now))
 			found = &t->tokens[i];
 	if (found) {
 		snprintf(ret_principal->name, sizeof(ret_principal->name), "token:%s", found->name);
@@ -203,8 +207,8 @@ static bool match(dg__auth *auth, const char *secret, dg__principal *ret_princip
 	return found != NULL;
 }
 
-static dg_err admit_token(dg__auth *auth, const dg__credential *credential, dg__principal *ret_principal,
-	dg_error *reterr)
+static dg_err admit_token(dg__auth *auth, const dg__credential *credential,
+	dg__principal *ret_principal, dg_error *reterr)
 {
 	const char *value = credential->authorization;
 	recheck(auth);
@@ -214,13 +218,15 @@ static dg_err admit_token(dg__auth *auth, const dg__credential *credential, dg__
 	if (bearer && strlen(value + 7) <= 512 && match(auth, value + 7, ret_principal))
 		return DG_OK;
 	if (!dg__auth_limit_allows(auth->limit, credential->peer))
-		return dg_error_set(reterr, DG_ERATE, "too many failed attempts from this address; wait a minute");
+		return dg_error_set(reterr, DG_ERATE,
+			"too many failed attempts from this address; wait a minute");
 	return dg_error_set(reterr, DG_EUNAUTHORIZED,
-		bearer ? "the token is unknown, expired or revoked" : "expected Authorization: Bearer TOKEN");
+		bearer ? "the token is unknown, expired or revoked"
+		       : "expected Authorization: Bearer TOKEN");
 }
 
-dg_err dg__auth_admit(dg__auth *auth, const dg__credential *credential, dg__principal *ret_principal,
-	dg_error *reterr)
+dg_err dg__auth_admit(dg__auth *auth, const dg__credential *credential,
+	dg__principal *ret_principal, dg_error *reterr)
 {
 	dg__principal who = { .scopes = 0 };
 	if (credential->authorization && !auth->config->no_auth) {
@@ -237,8 +243,8 @@ dg_err dg__auth_admit(dg__auth *auth, const dg__credential *credential, dg__prin
 		snprintf(who.name, sizeof(who.name), "loopback");
 		who.scopes = auth->config->loopback_scopes;
 	} else {
-		return dg_error_set(reterr, DG_EUNAUTHORIZED,
-			"a bearer token%s is needed", *auth->config->client_ca_file ? " or a client certificate" : "");
+		return dg_error_set(reterr, DG_EUNAUTHORIZED, "a bearer token%s is needed",
+			*auth->config->client_ca_file ? " or a client certificate" : "");
 	}
 	if (who.scopes & DG__SCOPE_ADMIN)
 		who.scopes = ALL_SCOPES;

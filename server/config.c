@@ -32,7 +32,8 @@ static const struct {
 static unsigned scope_of(const char *word, size_t length)
 {
 	for (size_t i = 0; i < SCOPES; i++)
-		if (strlen(scope_words[i].word) == length && strncasecmp(word, scope_words[i].word, length) == 0)
+		if (strlen(scope_words[i].word) == length &&
+			strncasecmp(word, scope_words[i].word, length) == 0)
 			return scope_words[i].scope;
 	return 0;
 }
@@ -50,7 +51,8 @@ dg_err dg__scopes_parse(const char *list, unsigned *ret_scopes, dg_error *reterr
 		scopes |= scope;
 		list += length;
 		if (*list == ',' && !*++list)
-			return dg_error_set(reterr, DG_EINVALID, "a scope is missing after the last comma");
+			return dg_error_set(
+				reterr, DG_EINVALID, "a scope is missing after the last comma");
 	}
 	*ret_scopes = scopes;
 	return DG_OK;
@@ -69,7 +71,8 @@ size_t dg__scopes_format(unsigned scopes, char *buf, size_t size)
 
 /* Setters: one value into the configuration. Lists append. */
 
-static dg_err set_true(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_true(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	static const char *const words[] = { "false", "no", "0", "off", "true", "yes", "1", "on" };
 	bool *where = (bool *)((char *)config + row->offset);
@@ -82,29 +85,34 @@ static dg_err set_true(dg__config *config, const dg__option *row, const char *va
 	return dg_error_set(reterr, DG_ECONFIG, "expected true or false, not '%.60s'", value);
 }
 
-static dg_err set_text(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_text(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	size_t length = strlen(value);
 	if (length >= row->size)
-		return dg_error_set(reterr, DG_ECONFIG, "has %zu bytes; at most %zu are taken", length,
-			row->size - 1);
+		return dg_error_set(reterr, DG_ECONFIG, "has %zu bytes; at most %zu are taken",
+			length, row->size - 1);
 	memcpy((char *)config + row->offset, value, length + 1);
 	return DG_OK;
 }
 
-static dg_err set_number(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_number(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	char *end;
 	errno = 0;
 	unsigned long long number = strtoull(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || number < row->least || number > row->most)
-		return dg_error_set(reterr, DG_ECONFIG, "expected a number from %u to %u, not '%.60s'",
-			row->least, row->most, value);
+	if (*value < '0' || *value > '9' || *end || errno || number < row->least ||
+		number > row->most)
+		return dg_error_set(reterr, DG_ECONFIG,
+			"expected a number from %u to %u, not '%.60s'", row->least, row->most,
+			value);
 	*(uint32_t *)(void *)((char *)config + row->offset) = (uint32_t)number;
 	return DG_OK;
 }
 
-static dg_err set_scopes(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_scopes(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	dg_error why;
 	unsigned *where = (unsigned *)(void *)((char *)config + row->offset);
@@ -113,7 +121,8 @@ static dg_err set_scopes(dg__config *config, const dg__option *row, const char *
 	return DG_OK;
 }
 
-static dg_err set_priority(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_priority(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	dg_variant_set set;
 	dg_error why;
@@ -122,7 +131,8 @@ static dg_err set_priority(dg__config *config, const dg__option *row, const char
 	return set_text(config, row, value, reterr);
 }
 
-static dg_err set_level(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_level(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	static const char *const words[] = { "error", "warning", "info", "debug" };
 	(void)row;
@@ -132,7 +142,8 @@ static dg_err set_level(dg__config *config, const dg__option *row, const char *v
 			return DG_OK;
 		}
 	}
-	return dg_error_set(reterr, DG_ECONFIG, "expected error, warning, info or debug, not '%.60s'", value);
+	return dg_error_set(
+		reterr, DG_ECONFIG, "expected error, warning, info or debug, not '%.60s'", value);
 }
 
 static bool is_loopback(const char *host)
@@ -157,7 +168,8 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, &any) == 1 || inet_pton(AF_INET6, plain, &any) == 1;
 }
 
-static dg_err set_listen(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_listen(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	(void)row;
 	const char *colon = strrchr(value, ':');
@@ -170,8 +182,8 @@ static dg_err set_listen(dg__config *config, const dg__option *row, const char *
 	char *end = NULL;
 	errno = 0;
 	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
-	bool fits = length > 0 && length < sizeof(listen.host) && colon[1] >= '0' && colon[1] <= '9' &&
-		    !*end && !errno && port <= 65535;
+	bool fits = length > 0 && length < sizeof(listen.host) && colon[1] >= '0' &&
+		    colon[1] <= '9' && !*end && !errno && port <= 65535;
 	if (fits) {
 		memcpy(listen.host, host, length);
 		if (strcasecmp(listen.host, "localhost") == 0)
@@ -180,7 +192,8 @@ static dg_err set_listen(dg__config *config, const dg__option *row, const char *
 	}
 	if (!fits)
 		return dg_error_set(reterr, DG_ECONFIG,
-			"expected ADDRESS:PORT with a numeric address, like 127.0.0.1:8443 or [::1]:8443, "
+			"expected ADDRESS:PORT with a numeric address, like 127.0.0.1:8443 or "
+			"[::1]:8443, "
 			"not '%.80s'",
 			value);
 	if (config->listen_count == DG__LISTEN_MAX)
@@ -191,19 +204,20 @@ static dg_err set_listen(dg__config *config, const dg__option *row, const char *
 	return DG_OK;
 }
 
-static dg_err add_name(
-	char (*list)[254], size_t *count, const char *value, dg_error *reterr)
+static dg_err add_name(char (*list)[254], size_t *count, const char *value, dg_error *reterr)
 {
 	size_t length = strlen(value);
 	if (*count == DG__NAMES_MAX)
 		return dg_error_set(reterr, DG_ECONFIG, "more than %d names", DG__NAMES_MAX);
 	if (length == 0 || length >= sizeof(list[0]))
-		return dg_error_set(reterr, DG_ECONFIG, "a name has 1 to %zu bytes", sizeof(list[0]) - 1);
+		return dg_error_set(
+			reterr, DG_ECONFIG, "a name has 1 to %zu bytes", sizeof(list[0]) - 1);
 	memcpy(list[(*count)++], value, length + 1);
 	return DG_OK;
 }
 
-static dg_err set_name(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_name(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	(void)row;
 	return add_name(config->names, &config->name_count, value, reterr);
@@ -217,14 +231,17 @@ static dg_err set_client_name(
 }
 
 /* Any well-formed name is taken: whether a worker has such a backend is its own to say. */
-static dg_err set_backend(dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
+static dg_err set_backend(
+	dg__config *config, const dg__option *row, const char *value, dg_error *reterr)
 {
 	(void)row;
 	size_t length = strlen(value);
 	if (length == 0 || length >= sizeof(config->backends[0]) ||
 		strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789") != length)
 		return dg_error_set(reterr, DG_ECONFIG,
-			"expected the name of a backend (devgated --list-backends) or none, not '%.60s'", value);
+			"expected the name of a backend (devgated --list-backends) or none, not "
+			"'%.60s'",
+			value);
 	if (config->backend_count == DG__BACKENDS_MAX)
 		return dg_error_set(reterr, DG_ECONFIG, "more than %d backends", DG__BACKENDS_MAX);
 	memcpy(config->backends[config->backend_count++], value, length + 1);
@@ -242,29 +259,37 @@ static const dg__option options[] = {
 		set_listen, LIST(listen_count), true },
 	{ "name", "HOST", "a further name that clients may call this gateway; repeats", set_name,
 		LIST(name_count), true },
-	{ "plain-http", NULL, "no TLS; for loopback listeners only", set_true, FLAG(plain_http), false },
-	{ "no-auth", NULL, "whoever reaches a listener may do everything", set_true, FLAG(no_auth), false },
+	{ "plain-http", NULL, "no TLS; for loopback listeners only", set_true, FLAG(plain_http),
+		false },
+	{ "no-auth", NULL, "whoever reaches a listener may do everything", set_true, FLAG(no_auth),
+		false },
 	{ "ephemeral", NULL, "keep the state in memory", set_true, FLAG(ephemeral), false },
 	{ "print-ready", NULL, "print one line of JSON, {\"url\",\"pin\"}, once ready", set_true,
 		FLAG(print_ready), false },
-	{ "check-config", NULL, "check the configuration and end", set_true, FLAG(check_only), false },
-	{ "state-dir", "DIR", "where state is kept (/var/lib/devgate)", set_text, TEXT(state_dir), false },
-	{ "cert", "FILE", "certificate chain, PEM (a generated one)", set_text, TEXT(cert_file), false },
+	{ "check-config", NULL, "check the configuration and end", set_true, FLAG(check_only),
+		false },
+	{ "state-dir", "DIR", "where state is kept (/var/lib/devgate)", set_text, TEXT(state_dir),
+		false },
+	{ "cert", "FILE", "certificate chain, PEM (a generated one)", set_text, TEXT(cert_file),
+		false },
 	{ "key", "FILE", "its key, PEM", set_text, TEXT(key_file), false },
-	{ "client-ca", "FILE", "CA of client certificates, PEM", set_text, TEXT(client_ca_file), false },
-	{ "client-name", "NAME", "common or alternative name of a certificate that may enter; repeats",
+	{ "client-ca", "FILE", "CA of client certificates, PEM", set_text, TEXT(client_ca_file),
+		false },
+	{ "client-name", "NAME",
+		"common or alternative name of a certificate that may enter; repeats",
 		set_client_name, LIST(client_name_count), true },
-	{ "client-scopes", "LIST", "what those may do (read,measure)", set_scopes, AT(client_scopes), 0, 0,
-		0, false },
+	{ "client-scopes", "LIST", "what those may do (read,measure)", set_scopes,
+		AT(client_scopes), 0, 0, 0, false },
 	{ "tokens-file", "FILE", "tokens: name, scopes and SHA-256 on each line", set_text,
 		TEXT(tokens_file), false },
 	{ "loopback-scopes", "LIST",
-		"what a loopback listener allows without a token (read; read,measure with --ephemeral)",
+		"what a loopback listener allows without a token (read; read,measure with "
+		"--ephemeral)",
 		set_scopes, AT(loopback_scopes), 0, 0, 0, false },
-	{ "backend", "NAME", "look for this backend's devices only; repeats; none: for no one's", set_backend,
-		LIST(backend_count), true },
-	{ "priority", "LIST", "order of variants for the default device, like cuda,vulkan", set_priority,
-		TEXT(priority), false },
+	{ "backend", "NAME", "look for this backend's devices only; repeats; none: for no one's",
+		set_backend, LIST(backend_count), true },
+	{ "priority", "LIST", "order of variants for the default device, like cuda,vulkan",
+		set_priority, TEXT(priority), false },
 	{ "node-name", "NAME", "name of this node (NODE_NAME, else the host name)", set_text,
 		TEXT(node_name), false },
 	{ "detect-timeout-ms", "N", "time limit of a backend's detection (30000)", set_number,
@@ -281,12 +306,12 @@ static const dg__option options[] = {
 		set_number, NUMBER(max_connections_per_address, 1, 1000000), false },
 	{ "max-body-bytes", "N", "longest body of a request (1048576)", set_number,
 		NUMBER(max_body_bytes, 1024, 8388608), false },
-	{ "max-queue", "N", "measuring runs that may wait (64)", set_number, NUMBER(max_queue, 1, 10000),
-		false },
-	{ "http-threads", "N", "threads that serve requests (2)", set_number, NUMBER(http_threads, 1, 256),
-		false },
-	{ "log-level", "WORD", "error, warning, info or debug (info)", set_level, AT(log_level), 0, 0, 0,
-		false },
+	{ "max-queue", "N", "measuring runs that may wait (64)", set_number,
+		NUMBER(max_queue, 1, 10000), false },
+	{ "http-threads", "N", "threads that serve requests (2)", set_number,
+		NUMBER(http_threads, 1, 256), false },
+	{ "log-level", "WORD", "error, warning, info or debug (info)", set_level, AT(log_level), 0,
+		0, 0, false },
 };
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
@@ -306,8 +331,8 @@ const char *dg__config_usage(void)
 		char flag[64];
 		snprintf(flag, sizeof(flag), "%s %s", options[i].name,
 			options[i].argument ? options[i].argument : "");
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "  --%-32s %s\n", flag,
-			options[i].help);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "  --%-32s %s\n",
+			flag, options[i].help);
 	}
 	return text;
 }
@@ -329,7 +354,8 @@ void dg__config_defaults(dg__config *config)
 	config->log_level = DG__LOG_INFO;
 }
 
-static void fill_text(char *text, size_t size, const char *first, const char *second, const char *last)
+static void fill_text(
+	char *text, size_t size, const char *first, const char *second, const char *last)
 {
 	const char *value = first && *first ? first : second && *second ? second : last;
 	if (!*text)
@@ -345,9 +371,11 @@ dg_err dg__config_complete(dg__config *config, dg_error *reterr)
 	fill_text(config->state_dir, sizeof(config->state_dir), getenv("STATE_DIRECTORY"), NULL,
 		"/var/lib/devgate");
 	(void)gethostname(host, sizeof(host) - 1);
-	fill_text(config->node_name, sizeof(config->node_name), getenv("NODE_NAME"), host, "unknown");
+	fill_text(
+		config->node_name, sizeof(config->node_name), getenv("NODE_NAME"), host, "unknown");
 	if (config->loopback_scopes == DG__SCOPES_UNSET)
-		config->loopback_scopes = DG__SCOPE_READ | (config->ephemeral ? DG__SCOPE_MEASURE : 0);
+		config->loopback_scopes =
+			DG__SCOPE_READ | (config->ephemeral ? DG__SCOPE_MEASURE : 0);
 	size_t count;
 	const char *const *names = dg__backend_names(&count);
 	for (size_t i = 0; err == DG_OK && config->backend_count < count && i < count; i++)
@@ -367,17 +395,20 @@ dg_err dg__config_check(const dg__config *config, size_t live_tokens, dg_error *
 		return dg_error_set(reterr, DG_ECONFIG, "--client-ca needs TLS, not --plain-http");
 	if (*config->client_ca_file && !config->client_name_count)
 		return dg_error_set(reterr, DG_ECONFIG,
-			"--client-ca needs at least one --client-name: an allowed name of a certificate");
+			"--client-ca needs at least one --client-name: an allowed name of a "
+			"certificate");
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const dg__listen *listen = &config->listen[i];
 		if (listen->loopback)
 			continue;
 		if (config->plain_http)
 			return dg_error_set(reterr, DG_ECONFIG,
-				"--plain-http is for loopback listeners alone; %s is none", listen->host);
+				"--plain-http is for loopback listeners alone; %s is none",
+				listen->host);
 		if (!open)
 			return dg_error_set(reterr, DG_ECONFIG,
-				"%s can be reached from elsewhere, and nobody has to say who they are: make a token "
+				"%s can be reached from elsewhere, and nobody has to say who they "
+				"are: make a token "
 				"(devgated token create), give --client-ca, or say --no-auth",
 				listen->host);
 	}

@@ -41,15 +41,18 @@ typedef struct dg__config {
 	bool ephemeral; /* state in memory */
 	bool print_ready;
 	bool check_only;
-	char state_dir[1024]; /* default: DEVGATE_STATE_DIR, STATE_DIRECTORY, else /var/lib/devgate */
+	char state_dir
+		[1024]; /* default: DEVGATE_STATE_DIR, STATE_DIRECTORY, else /var/lib/devgate */
 	char cert_file[1024], key_file[1024];
 	char client_ca_file[1024];
-	char client_names[DG__NAMES_MAX][254]; /* subject CN or SAN of certificates that may enter */
+	char client_names[DG__NAMES_MAX]
+			 [254]; /* subject CN or SAN of certificates that may enter */
 	size_t client_name_count;
 	unsigned client_scopes; /* of client certificates; default read,measure */
 	char tokens_file[1024];
 	unsigned loopback_scopes;
-	char backends[DG__BACKENDS_MAX][16]; /* --backend; none given: every registered one; "none": no one */
+	char backends[DG__BACKENDS_MAX]
+		     [16]; /* --backend; none given: every registered one; "none": no one */
 	size_t backend_count;
 	char priority[256]; /* words of a priority list */
 	char node_name[256];
@@ -72,11 +75,14 @@ typedef struct dg__config {
  * @param argc, argv  Of the program, after a subcommand if there was one.
  * @return DG_OK, DG_ECONFIG, DG_ENOMEM. ret_config is untouched on failure.
  */
-dg_err dg__config_load(int argc, char **argv, dg__config *ret_config, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__config_load(
+	int argc, char **argv, dg__config *ret_config, dg_error *reterr) DG_MUST_CHECK;
 
-/** Checks between values: --plain-http with loopback only, listeners beyond loopback need a token, a
+/** Checks between values: --plain-http with loopback only, listeners beyond loopback need a token,
+ * a
  * client CA or --no-auth (live_tokens: how many the state and the tokens file hold). DG_ECONFIG. */
-dg_err dg__config_check(const dg__config *config, size_t live_tokens, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__config_check(
+	const dg__config *config, size_t live_tokens, dg_error *reterr) DG_MUST_CHECK;
 
 /** One line a flag, for --help. */
 const char *dg__config_usage(void);

@@ -16,7 +16,8 @@ struct dg__option {
 	const char *argument; /* NULL: a flag */
 	const char *help;
 	/* DG_OK, DG_ECONFIG with what was expected. */
-	dg_err (*set)(dg__config *config, const dg__option *row, const char *value, dg_error *reterr);
+	dg_err (*set)(
+		dg__config *config, const dg__option *row, const char *value, dg_error *reterr);
 	size_t offset; /* of the member; of its count for a list */
 	size_t size; /* of a text */
 	uint32_t least, most; /* of a number */

@@ -30,7 +30,8 @@ static const dg__option *find(const char *name, size_t length)
 	for (size_t i = 0; i < count; i++) {
 		size_t at = 0;
 		while (at < length && rows[i].name[at] &&
-			(rows[i].name[at] == name[at] || (rows[i].name[at] == '-' && name[at] == '_')))
+			(rows[i].name[at] == name[at] ||
+				(rows[i].name[at] == '-' && name[at] == '_')))
 			at++;
 		if (at == length && !rows[i].name[at])
 			return &rows[i];
@@ -85,7 +86,8 @@ static dg_err set_all(source *s, const dg__option *row, const char *value, dg_er
 		while (length && from[length - 1] == ' ')
 			length--;
 		if (length >= sizeof(item))
-			return dg_error_set(reterr, DG_ECONFIG, "an item is longer than %zu bytes", sizeof(item) - 1);
+			return dg_error_set(reterr, DG_ECONFIG, "an item is longer than %zu bytes",
+				sizeof(item) - 1);
 		memcpy(item, from, length);
 		item[length] = '\0';
 		err = set_one(s, row, item, reterr);
@@ -108,7 +110,8 @@ static int on_pair(void *user, const char *section, const char *name, const char
 	dg_error why = { .code = DG_OK };
 	const dg__option *row = find(name, strlen(name));
 	if (*section && strcasecmp(section, "devgated") != 0)
-		dg_error_set(&why, DG_ECONFIG, "unknown section [%.40s]; expected [devgated] or none", section);
+		dg_error_set(&why, DG_ECONFIG,
+			"unknown section [%.40s]; expected [devgated] or none", section);
 	else if (!row)
 		unknown("key", name, &why);
 	else if (strlen(value) == 0 && row->argument)
@@ -130,12 +133,13 @@ static dg_err check_lines(const char *text, size_t length, const char *name, dg_
 	size_t line = 1, start = 0;
 	for (size_t i = 0; i <= length; i++) {
 		if (i < length && text[i] == '\0')
-			return dg_error_set(reterr, DG_ECONFIG, "%s, line %zu: holds a NUL byte", name, line);
+			return dg_error_set(
+				reterr, DG_ECONFIG, "%s, line %zu: holds a NUL byte", name, line);
 		if (i < length && text[i] != '\n')
 			continue;
 		if (i - start > LINE_MAX_BYTES)
-			return dg_error_set(reterr, DG_ECONFIG, "%s, line %zu: longer than %d bytes", name, line,
-				LINE_MAX_BYTES);
+			return dg_error_set(reterr, DG_ECONFIG,
+				"%s, line %zu: longer than %d bytes", name, line, LINE_MAX_BYTES);
 		line++;
 		start = i + 1;
 	}
@@ -175,8 +179,8 @@ static dg_err read_file(const char *path, bool required, dg__config *config, dg_
 	char *text = f ? malloc(FILE_MAX + 1) : NULL;
 	dg_err err = DG_OK;
 	if (!f) {
-		err = dg_error_native(reterr, DG_ECONFIG, "open", errno, "%.300s cannot be read: %s", path,
-			strerror(errno));
+		err = dg_error_native(reterr, DG_ECONFIG, "open", errno,
+			"%.300s cannot be read: %s", path, strerror(errno));
 	} else if (!text) {
 		err = dg_error_set(reterr, DG_ENOMEM, NULL);
 	} else {
@@ -203,7 +207,9 @@ static dg_err read_environment(dg__config *config, dg_error *reterr)
 		char name[64];
 		size_t at = (size_t)snprintf(name, sizeof(name), "DEVGATE_%s", rows[i].name);
 		for (size_t c = 8; c < at; c++)
-			name[c] = (char)(name[c] == '-' ? '_' : name[c] >= 'a' ? name[c] - 32 : name[c]);
+			name[c] = (char)(name[c] == '-'   ? '_'
+					 : name[c] >= 'a' ? name[c] - 32
+							  : name[c]);
 		const char *value = getenv(name);
 		dg_error why;
 		if (value && *value && set_all(&s, &rows[i], value, &why) != DG_OK)
@@ -221,7 +227,8 @@ static dg_err read_flag(source *s, int argc, char **argv, int *at, dg_error *ret
 	dg_error why;
 	if (!row) {
 		if (!length)
-			return dg_error_set(reterr, DG_ECONFIG, "unexpected argument '%.60s'; see --help", flag);
+			return dg_error_set(reterr, DG_ECONFIG,
+				"unexpected argument '%.60s'; see --help", flag);
 		return unknown("option", flag + 2, reterr);
 	}
 	const char *value = flag[2 + length] == '=' ? flag + 3 + length : NULL;

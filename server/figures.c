@@ -52,7 +52,9 @@ dg_err dg__figure_get(dg__store *store, const dg__device_entry *entry, const dg_
 		return err;
 	bool read = read_value(json, ret_value);
 	free(json);
-	return read ? DG_OK : dg_error_set(reterr, DG_ENOTFOUND, "the kept figure of %s is not readable", name);
+	return read ? DG_OK
+		    : dg_error_set(
+			      reterr, DG_ENOTFOUND, "the kept figure of %s is not readable", name);
 }
 
 dg_err dg__figure_put(
@@ -62,7 +64,8 @@ dg_err dg__figure_put(
 	dg_value kept;
 	if (value->status != DG_STATUS_OK || !has_identity(entry))
 		return DG_OK;
-	if (!dg__figure_is_good(value) && dg__figure_get(store, entry, &value->key, &kept, NULL) == DG_OK &&
+	if (!dg__figure_is_good(value) &&
+		dg__figure_get(store, entry, &value->key, &kept, NULL) == DG_OK &&
 		dg__figure_is_good(&kept))
 		return DG_OK;
 	dg_key_format(&value->key, name, sizeof(name));
@@ -98,8 +101,8 @@ static int by_key(const void *a, const void *b)
 {
 	const dg_key *x = &((const dg_value *)a)->key, *y = &((const dg_value *)b)->key;
 	const uint64_t fields[][2] = { { x->mode, y->mode }, { x->dtype, y->dtype },
-		{ x->accumulator, y->accumulator }, { x->access, y->access }, { x->bytes, y->bytes },
-		{ x->m, y->m }, { x->n, y->n }, { x->k, y->k } };
+		{ x->accumulator, y->accumulator }, { x->access, y->access },
+		{ x->bytes, y->bytes }, { x->m, y->m }, { x->n, y->n }, { x->k, y->k } };
 	int order = 0;
 	for (size_t i = 0; order == 0 && i < sizeof(fields) / sizeof(fields[0]); i++)
 		order = compare_u64(fields[i][0], fields[i][1]);
@@ -120,7 +123,8 @@ dg_err dg__figure_all(
 	dg__value_key where = store_key(entry, "");
 	if (!g.values)
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
-	dg_err err = has_identity(entry) ? dg__store_each_value(store, &where, gather, &g, reterr) : DG_OK;
+	dg_err err = has_identity(entry) ? dg__store_each_value(store, &where, gather, &g, reterr)
+					 : DG_OK;
 	if (err != DG_OK) {
 		free(g.values);
 		return err;
@@ -153,8 +157,8 @@ dg_err dg__figure_curve(const dg__device_entry *entry, const dg__curve_request *
 	memcpy(reply.values.device, reply.device, sizeof(reply.device));
 	dg_curve_from_values(request->access, values, count, &reply.curve);
 	reply.bytes = request->bytes;
-	reply.has_ceiling = request->has_bytes &&
-			    dg_curve_ceiling(&reply.curve, request->bytes, &reply.ceiling_bytes_per_s);
+	reply.has_ceiling = request->has_bytes && dg_curve_ceiling(&reply.curve, request->bytes,
+							  &reply.ceiling_bytes_per_s);
 	reply.values.values = count ? malloc(count * sizeof(*values)) : NULL;
 	if (count && !reply.values.values)
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
@@ -170,8 +174,8 @@ static dg_err peak(const dg_value *value, bool memory, double *ret_per_s, dg_err
 {
 	char name[DG_KEY_TEXT_MAX];
 	dg_key_format(&value->key, name, sizeof(name));
-	bool has = value->status == DG_STATUS_OK &&
-		   (memory ? dg_value_bytes_rate(value, ret_per_s) : dg_value_rate(value, ret_per_s));
+	bool has = value->status == DG_STATUS_OK && (memory ? dg_value_bytes_rate(value, ret_per_s)
+							    : dg_value_rate(value, ret_per_s));
 	if (has)
 		return DG_OK;
 	return dg_error_set(reterr, value->code == DG_OK ? DG_EFAILED : value->code, "%s: %s", name,

@@ -1,5 +1,6 @@
 /*
- * See fleet.h. One thread a backend looks for its devices, through a worker; what it finds is numbered
+ * See fleet.h. One thread a backend looks for its devices, through a worker; what it finds is
+ * numbered
  * and shown in a new snapshot under the fleet's lock. Readers only ever take the present snapshot.
  */
 #include <errno.h>
@@ -82,7 +83,8 @@ static void fill_backends(const dg__fleet *fleet, dg__gateway *gateway, dg__devi
 		gateway->backends[i] = s->status;
 		gateway->ready = gateway->ready && s->tried;
 		if (!s->shown)
-			memcpy(list->detecting[list->detecting_count++], s->status.name, sizeof(s->status.name));
+			memcpy(list->detecting[list->detecting_count++], s->status.name,
+				sizeof(s->status.name));
 	}
 }
 
@@ -113,7 +115,8 @@ static void publish(dg__fleet *fleet)
 		*gateway = fleet->gateway;
 		fill_backends(fleet, gateway, &list);
 		for (size_t i = 0; i < fleet->record_count; i++) {
-			/* Until its backend has been looked at, nobody knows whether an old device is there. */
+			/* Until its backend has been looked at, nobody knows whether an old device
+			 * is there. */
 			const slot *s = slot_of(fleet, fleet->records[i].entry.info.backend);
 			if (!s || s->shown)
 				list.entries[list.count++] = fleet->records[i].entry;
@@ -178,19 +181,21 @@ static void show_device(dg__fleet *fleet, const slot *s, size_t at)
 	memcpy(entry.info.backend, s->status.name, sizeof(entry.info.backend));
 	dg_err err = dg__wire_encode_device(&entry, &json);
 	if (err == DG_OK)
-		err = dg__store_device_index(fleet->store, s->status.name, identity, json.text, &index, &why);
+		err = dg__store_device_index(
+			fleet->store, s->status.name, identity, json.text, &index, &why);
 	free(json.text);
 	record *r = find_record(fleet, s->status.name, identity);
 	/* A full disk costs a new device its number, not a known one its place. */
 	if (err != DG_OK && r)
 		index = r->entry.info.gateway_index;
 	if (err != DG_OK)
-		dg__log(DG__LOG_ERROR, "%s device %zu: its index cannot be kept: %s", s->status.name, at,
-			err == DG_ENOMEM ? "out of memory" : why.text);
+		dg__log(DG__LOG_ERROR, "%s device %zu: its index cannot be kept: %s",
+			s->status.name, at, err == DG_ENOMEM ? "out of memory" : why.text);
 	if (err != DG_OK && !r)
 		return;
 	if (!r && !(r = add_record(fleet))) {
-		dg__log(DG__LOG_ERROR, "more than %d devices; the rest is not shown", DG__DEVICES_MAX);
+		dg__log(DG__LOG_ERROR, "more than %d devices; the rest is not shown",
+			DG__DEVICES_MAX);
 		return;
 	}
 	memcpy(r->identity, identity, sizeof(identity));
@@ -277,7 +282,8 @@ static void note_failed(dg__fleet *fleet, slot *s, dg_err err, const dg_error *w
 	s->failures += err != DG_ENODRIVER;
 	s->status.state = err == DG_ENODRIVER ? DG__BACKEND_MISSING : DG__BACKEND_FAILED;
 	snprintf(s->status.reason, sizeof(s->status.reason), "%.199s", why->text);
-	dg__log(err == DG_ENODRIVER ? DG__LOG_INFO : DG__LOG_WARNING, "%s: %s", s->status.name, why->text);
+	dg__log(err == DG_ENODRIVER ? DG__LOG_INFO : DG__LOG_WARNING, "%s: %s", s->status.name,
+		why->text);
 	if (err == DG_ENODRIVER)
 		s->shown = false;
 	else
@@ -304,7 +310,8 @@ static void look(slot *s)
 			note_found(s, &found);
 		else
 			note_failed(fleet, s, err, &why);
-		/* One that fails from the start has nothing to show, and does not hold the others up. */
+		/* One that fails from the start has nothing to show, and does not hold the others
+		 * up. */
 		if (err != DG_OK && first)
 			s->shown = false;
 		show_in_order(fleet);
@@ -369,8 +376,8 @@ static dg_err load_known(dg__fleet *fleet, dg_error *reterr)
 		const char *json = known[i].description_json;
 		if (dg__wire_decode_device(json, strlen(json), &r->entry, &why) != DG_OK) {
 			memset(&r->entry, 0, sizeof(r->entry));
-			dg__log(DG__LOG_WARNING, "the description of device %u is not readable: %s", known[i].index,
-				why.text);
+			dg__log(DG__LOG_WARNING, "the description of device %u is not readable: %s",
+				known[i].index, why.text);
 		}
 		memcpy(r->identity, known[i].hardware, sizeof(r->identity));
 		memcpy(r->entry.info.backend, known[i].backend, sizeof(known[i].backend));
@@ -414,7 +421,8 @@ static dg_err start_slots(dg__fleet *fleet, dg_error *reterr)
 		slot *s = &fleet->slots[i];
 		s->started = pthread_create(&s->thread, NULL, watch, s) == 0;
 		if (!s->started)
-			return dg_error_set(reterr, DG_ENOMEM, "no thread for backend %s", s->status.name);
+			return dg_error_set(
+				reterr, DG_ENOMEM, "no thread for backend %s", s->status.name);
 	}
 	return DG_OK;
 }
@@ -451,7 +459,8 @@ dg_err dg__fleet_create(const dg__config *config, dg__store *store, const char *
 	pthread_mutex_init(&fleet->current_lock, NULL);
 	pthread_cond_init(&fleet->changed, NULL);
 	fill_gateway(fleet, gateway_id, host);
-	dg_err err = fleet->records ? load_known(fleet, reterr) : dg_error_set(reterr, DG_ENOMEM, NULL);
+	dg_err err =
+		fleet->records ? load_known(fleet, reterr) : dg_error_set(reterr, DG_ENOMEM, NULL);
 	if (err == DG_OK)
 		err = start_slots(fleet, reterr);
 	if (err == DG_OK)

@@ -13,7 +13,8 @@ typedef struct dg__fleet dg__fleet;
 #define DG__WAIT_MAX_S 300u /* longest wait that a request may prefer */
 
 /**
- * What is known at one moment; immutable, shared, counted. Documents are prepared once a snapshot, so
+ * What is known at one moment; immutable, shared, counted. Documents are prepared once a snapshot,
+ * so
  * that answering a GET copies bytes and no more.
  */
 typedef struct dg__snapshot {
@@ -24,7 +25,8 @@ typedef struct dg__snapshot {
 	char etag[40]; /* quoted; of devices_json; changes when anything in it does */
 	dg__json_text devices_json, gateway_json;
 	dg__json_text *device_json; /* one per list entry */
-	dg_variant_set enabled; /* variants with a device that is no software adapter, and the always enabled */
+	dg_variant_set
+		enabled; /* variants with a device that is no software adapter, and the always enabled */
 } dg__snapshot;
 
 /**
@@ -48,14 +50,17 @@ void dg__fleet_on_change(dg__fleet *fleet, void (*changed)(void *user), void *us
  * Find the device that a path names: a text form of a local device, or a gateway index.
  *
  * @param[out] ret_position  Place in snapshot->list.entries.
- * @return DG_OK, DG_EDEVICE, DG_ERANGE, DG_ENOTLOCAL (remote, capture), DG_ENODEVICE (lists what there
- *         is), DG_EDETECTING (the backend is still looked for), DG_ELOST. Flex, NdArray and LibTorch
+ * @return DG_OK, DG_EDEVICE, DG_ERANGE, DG_ENOTLOCAL (remote, capture), DG_ENODEVICE (lists what
+ * there
+ *         is), DG_EDETECTING (the backend is still looked for), DG_ELOST. Flex, NdArray and
+ * LibTorch
  *         are no devices of the fleet: DG_ENODEVICE with *ret_identity set to the variant's device.
  */
 dg_err dg__fleet_find(const dg__snapshot *snapshot, const char *text, size_t *ret_position,
 	dg_device *ret_identity, dg_error *reterr) DG_MUST_CHECK;
 
-/** Tell the fleet that a measurement found the worker dead or the device gone, so that it looks again. */
+/** Tell the fleet that a measurement found the worker dead or the device gone, so that it looks
+ * again. */
 void dg__fleet_suspect(dg__fleet *fleet, const char *backend, const dg_error *error);
 /** And that it worked. */
 void dg__fleet_confirm(dg__fleet *fleet, const char *backend);

@@ -19,7 +19,8 @@ typedef struct counted {
 
 void dg__snapshot_hold(const dg__snapshot *snapshot)
 {
-	atomic_fetch_add_explicit(&((counted *)(uintptr_t)snapshot)->references, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&((counted *)(uintptr_t)snapshot)->references, 1, memory_order_relaxed);
 }
 
 static void free_snapshot(counted *c)
@@ -101,7 +102,8 @@ dg_err dg__snapshot_make_take(uint64_t version, const dg__gateway *gateway, dg__
 
 unsigned dg__fleet_rank(const char *backend)
 {
-	static const char *const order[] = { "cuda", "metal", "rocm", "vulkan", "webgpu", "wgpu", "cpu" };
+	static const char *const order[] = { "cuda", "metal", "rocm", "vulkan", "webgpu", "wgpu",
+		"cpu" };
 	unsigned rank = 0;
 	while (rank < 7 && strcmp(order[rank], backend) != 0)
 		rank++;
@@ -134,7 +136,8 @@ static bool is_detecting(const dg__snapshot *snapshot, const char *backend)
 /* Names of what there is, for who asked for what there is not. */
 static void list_candidates(const dg__snapshot *snapshot, char *buf, size_t size)
 {
-	size_t length = (size_t)snprintf(buf, size, "%s", snapshot->list.count ? "there are " : "there are none");
+	size_t length = (size_t)snprintf(
+		buf, size, "%s", snapshot->list.count ? "there are " : "there are none");
 	for (size_t i = 0; i < snapshot->list.count && length + 64 < size; i++) {
 		char text[DG_DEVICE_TEXT_MAX];
 		const dg_device_info *info = &snapshot->list.entries[i].info;
@@ -142,7 +145,8 @@ static void list_candidates(const dg__snapshot *snapshot, char *buf, size_t size
 			dg_device_format(info->device, text, sizeof(text));
 		else
 			snprintf(text, sizeof(text), "%u", info->gateway_index);
-		length += (size_t)snprintf(buf + length, size - length, "%s%.40s", i ? ", " : "", text);
+		length += (size_t)snprintf(
+			buf + length, size - length, "%s%.40s", i ? ", " : "", text);
 	}
 }
 
@@ -150,15 +154,17 @@ static dg_err absent(const dg__snapshot *snapshot, const char *what, dg_error *r
 {
 	char list[300];
 	list_candidates(snapshot, list, sizeof(list));
-	return dg_error_set(reterr, DG_ENODEVICE, "this gateway has no device %.60s; %s", what, list);
+	return dg_error_set(
+		reterr, DG_ENODEVICE, "this gateway has no device %.60s; %s", what, list);
 }
 
 static dg_err found(const dg__snapshot *snapshot, size_t at, size_t *ret_position, dg_error *reterr)
 {
 	const dg_device_info *info = &snapshot->list.entries[at].info;
 	if (info->state == DG_STATE_LOST)
-		return dg_error_set(reterr, DG_ELOST, "device %u (%.80s) is gone: %.160s", info->gateway_index,
-			info->name, *info->reason ? info->reason : "it is not found any more");
+		return dg_error_set(reterr, DG_ELOST, "device %u (%.80s) is gone: %.160s",
+			info->gateway_index, info->name,
+			*info->reason ? info->reason : "it is not found any more");
 	*ret_position = at;
 	return DG_OK;
 }
@@ -169,7 +175,8 @@ static dg_err find_index(
 	char *end;
 	unsigned long index = strlen(text) < 10 ? strtoul(text, &end, 10) : 99999;
 	if (index > UINT16_MAX)
-		return dg_error_set(reterr, DG_ERANGE, "index %.20s is out of range 0..65535", text);
+		return dg_error_set(
+			reterr, DG_ERANGE, "index %.20s is out of range 0..65535", text);
 	for (size_t i = 0; i < snapshot->list.count; i++)
 		if (snapshot->list.entries[i].info.gateway_index == index)
 			return found(snapshot, i, ret_position, reterr);

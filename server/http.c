@@ -1,4 +1,5 @@
-/* See http.h. Connections are in http_conn.c, what is checked in http_check.c, TLS in http_tls.c. */
+/* See http.h. Connections are in http_conn.c, what is checked in http_check.c, TLS in http_tls.c.
+ * */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +60,8 @@ static void *begin(void *cls, const char *uri, struct MHD_Connection *connection
 	x->c = c;
 	x->request.connection = connection;
 	/* From here the request has a time limit of its own, also on a connection that was idle. */
-	atomic_store(&c->arrive_by_ns,
-		dg__clock_ns() + http->context->config->request_timeout_ms * MS);
+	atomic_store(
+		&c->arrive_by_ns, dg__clock_ns() + http->context->config->request_timeout_ms * MS);
 	x->target = strdup(uri);
 	if (!x->target)
 		dg_error_set(&x->fault, DG_ENOMEM, NULL);
@@ -143,14 +144,17 @@ static enum MHD_Result send_response(exchange *x, dg__response *r)
 }
 
 /*
- * A peer that is still sending would not see an answer: closing on unread bytes resets the connection.
- * So a body of bearable length is read and forgotten first, unless the peer waits to be told. Without
+ * A peer that is still sending would not see an answer: closing on unread bytes resets the
+ * connection.
+ * So a body of bearable length is read and forgotten first, unless the peer waits to be told.
+ * Without
  * a body it costs nothing, and keeps the connection, which an answer before the end would close.
  */
 static bool can_wait(const exchange *x)
 {
 	const char *length = dg__request_header(&x->request, MHD_HTTP_HEADER_CONTENT_LENGTH);
-	return !x->request.body_length && !dg__request_header(&x->request, MHD_HTTP_HEADER_EXPECT) &&
+	return !x->request.body_length &&
+	       !dg__request_header(&x->request, MHD_HTTP_HEADER_EXPECT) &&
 	       (!length || (strlen(length) < 10 && strtoul(length, NULL, 10) <= DRAIN_MAX));
 }
 
@@ -248,7 +252,8 @@ static enum MHD_Result on_headers(exchange *x, const char *method)
 	return refuse_with(x, &r);
 }
 
-/* A body without a length that grows beyond the limit is refused, and read on no more than is bearable. */
+/* A body without a length that grows beyond the limit is refused, and read on no more than is
+ * bearable. */
 static enum MHD_Result on_body(exchange *x, const char *data, size_t *size)
 {
 	size_t most = x->c->http->context->config->max_body_bytes;
@@ -315,7 +320,8 @@ static void log_library(void *cls, const char *format, va_list ap)
 }
 
 /* A listening socket of ours, so that what goes wrong with it can be told. */
-static dg_err open_socket(const dg__listen *listen_, int *ret_fd, uint16_t *ret_port, dg_error *reterr)
+static dg_err open_socket(
+	const dg__listen *listen_, int *ret_fd, uint16_t *ret_port, dg_error *reterr)
 {
 	char port[8];
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -327,22 +333,24 @@ static dg_err open_socket(const dg__listen *listen_, int *ret_fd, uint16_t *ret_
 	snprintf(port, sizeof(port), "%u", listen_->port);
 	int fault = getaddrinfo(listen_->host, port, &hints, &found);
 	if (fault)
-		return dg_error_set(reterr, DG_ECONFIG, "%s is no address of this machine: %s", listen_->host,
-			gai_strerror(fault));
+		return dg_error_set(reterr, DG_ECONFIG, "%s is no address of this machine: %s",
+			listen_->host, gai_strerror(fault));
 	int fd = socket(found->ai_family, SOCK_STREAM, 0);
 	bool ready = fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
 		     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
 		     (found->ai_family != AF_INET6 ||
 			     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0) &&
-		     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0 &&
+		     bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+		     listen(fd, SOMAXCONN) == 0 &&
 		     getsockname(fd, (struct sockaddr *)&bound, &length) == 0;
 	int error = errno;
 	freeaddrinfo(found);
 	if (!ready) {
 		if (fd >= 0)
 			close(fd);
-		return dg_error_native(reterr, DG_ECONFIG, "listen", error, "cannot listen on %s port %u: %s",
-			listen_->host, listen_->port, strerror(error));
+		return dg_error_native(reterr, DG_ECONFIG, "listen", error,
+			"cannot listen on %s port %u: %s", listen_->host, listen_->port,
+			strerror(error));
 	}
 	*ret_fd = fd;
 	*ret_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
@@ -359,7 +367,8 @@ static unsigned connection_limit(const dg__config *config)
 		return most;
 	limit.rlim_cur = limit.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 256 && limit.rlim_cur - 128 < most)
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 256 &&
+		limit.rlim_cur - 128 < most)
 		most = (unsigned)limit.rlim_cur - 128;
 	return most > config->http_threads ? most : config->http_threads;
 }
@@ -367,7 +376,8 @@ static unsigned connection_limit(const dg__config *config)
 static dg_err start_daemon(dg__http *http, listener *l, int fd, dg_error *reterr)
 {
 	const dg__config *config = http->context->config;
-	unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	unsigned int flags =
+		MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 #ifdef __linux__
 	flags |= MHD_USE_EPOLL;
 #else
@@ -379,7 +389,8 @@ static dg_err start_daemon(dg__http *http, listener *l, int fd, dg_error *reterr
 		{ MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)log_library, NULL },
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connection_limit(config), NULL },
-		{ MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)(config->idle_timeout_ms + 999) / 1000, NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)(config->idle_timeout_ms + 999) / 1000,
+			NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL },
 		{ MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL },
 		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)end, http },
@@ -388,23 +399,27 @@ static dg_err start_daemon(dg__http *http, listener *l, int fd, dg_error *reterr
 	};
 	size_t n = 9;
 	if (config->http_threads > 1)
-		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE, config->http_threads, NULL };
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE,
+			config->http_threads, NULL };
 	if (!l->loopback)
 		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 			config->max_connections_per_address, NULL };
 	if (http->tls) {
-		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)PRIORITIES };
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0,
+			(void *)PRIORITIES };
 		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK, 0,
 			(void *)(uintptr_t)dg__http_tls_retrieve };
 	}
 	if (http->client_ca_pem)
-		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0, http->client_ca_pem };
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_TRUST, 0,
+			http->client_ca_pem };
 	options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
-	l->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, http, MHD_OPTION_ARRAY, options,
-		MHD_OPTION_END);
+	l->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, handle, http, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (l->daemon)
 		return DG_OK;
-	return dg_error_set(reterr, DG_ECONFIG, "the HTTP server cannot be started on port %u", l->port);
+	return dg_error_set(
+		reterr, DG_ECONFIG, "the HTTP server cannot be started on port %u", l->port);
 }
 
 static dg_err start_listeners(dg__http *http, dg_error *reterr)
@@ -452,13 +467,13 @@ static dg_err load_client_ca(dg__http *http, dg_error *reterr)
 	}
 	gnutls_free(data.data);
 	if (fault < 0)
-		return dg_error_native(reterr, DG_ECONFIG, "gnutls", fault, "%.300s holds no PEM certificate: %s",
-			path, gnutls_strerror(fault));
+		return dg_error_native(reterr, DG_ECONFIG, "gnutls", fault,
+			"%.300s holds no PEM certificate: %s", path, gnutls_strerror(fault));
 	return http->client_ca_pem ? DG_OK : dg_error_set(reterr, DG_ENOMEM, NULL);
 }
 
-dg_err dg__http_create(const dg__context *context, const dg__tls_pair *pair, dg__http **ret_http,
-	dg_error *reterr)
+dg_err dg__http_create(
+	const dg__context *context, const dg__tls_pair *pair, dg__http **ret_http, dg_error *reterr)
 {
 	dg__http *http = calloc(1, sizeof(*http));
 	if (!http)
@@ -468,7 +483,8 @@ dg_err dg__http_create(const dg__context *context, const dg__tls_pair *pair, dg_
 	pthread_mutex_init(&http->lock, NULL);
 	dg_err err = DG_OK;
 	if (!dg__watch_init(&http->watch))
-		err = dg_error_native(reterr, DG_EIO, "epoll", errno, "no descriptors to wait with");
+		err = dg_error_native(
+			reterr, DG_EIO, "epoll", errno, "no descriptors to wait with");
 	if (err == DG_OK && pair)
 		err = dg__http_tls_set(pair, reterr);
 	if (err == DG_OK && pair && gnutls_session_ticket_key_generate(&http->ticket_key) < 0)

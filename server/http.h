@@ -25,7 +25,8 @@ typedef struct dg__context {
 /** A request. Everything is borrowed until the response is made. */
 typedef struct dg__request {
 	const char *method;
-	const char *segments[DG__SEGMENTS_MAX]; /* of the path, percent-decoded: "v1", "devices", … */
+	const char
+		*segments[DG__SEGMENTS_MAX]; /* of the path, percent-decoded: "v1", "devices", … */
 	size_t segment_count;
 	struct {
 		const char *name, *value; /* percent-decoded */
@@ -56,7 +57,8 @@ typedef struct dg__response {
 		char value[256];
 	} headers[8];
 	size_t header_count;
-	/* Where not "", the request waits: for this job's end or wait_ms, then it is asked again. */
+	/* Where not "", the request waits: for this job's end or wait_ms, then it is asked again.
+	 * */
 	char wait_job[40];
 	uint32_t wait_ms;
 	bool events; /* stream the progress of wait_job as server-sent events instead */
@@ -72,8 +74,8 @@ typedef struct dg__response {
 bool dg__routes_check(const dg__context *context, dg__request *request, dg__response *response);
 
 /** Answer a request whose body has come; resumed: the wait of an earlier answer is over. */
-void dg__routes_answer(const dg__context *context, dg__request *request, bool resumed,
-	dg__response *response);
+void dg__routes_answer(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response);
 
 /** Turn an error into a problem document with its status and the headers that go with it. */
 void dg__response_problem(dg__response *response, const dg_error *error);

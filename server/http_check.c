@@ -1,5 +1,6 @@
 /*
- * What the HTTP library lets pass and we do not: see http_internal.h. RFC 9112, section 6.3: two ways
+ * What the HTTP library lets pass and we do not: see http_internal.h. RFC 9112, section 6.3: two
+ * ways
  * to tell a body's length, or two lengths, are an attack on whoever stands between.
  */
 #include <stdlib.h>
@@ -13,7 +14,8 @@ typedef struct counts {
 	size_t bytes;
 } counts;
 
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result count_header(
+	void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	counts *n = cls;
 	(void)kind;
@@ -55,7 +57,8 @@ static bool is_any(const char *host)
 }
 
 /*
- * A name that this gateway is known by. A listener on every address is known by the very address that
+ * A name that this gateway is known by. A listener on every address is known by the very address
+ * that
  * the connection came to: the caller gives it.
  */
 static bool is_ours(const dg__config *config, const char *host, const char *local)
@@ -63,7 +66,8 @@ static bool is_ours(const dg__config *config, const char *host, const char *loca
 	if (strcmp(host, "localhost") == 0 || strcmp(host, local) == 0)
 		return true;
 	for (size_t i = 0; i < config->listen_count; i++)
-		if (!is_any(config->listen[i].host) && strcasecmp(config->listen[i].host, host) == 0)
+		if (!is_any(config->listen[i].host) &&
+			strcasecmp(config->listen[i].host, host) == 0)
 			return true;
 	for (size_t i = 0; i < config->name_count; i++)
 		if (strcasecmp(config->names[i], host) == 0)
@@ -88,7 +92,8 @@ static dg_err check_origin(exchange *x, const char *origin, const char *host, dg
 {
 	const char *scheme = x->c->http->tls ? "https://" : "http://";
 	size_t length = strlen(scheme);
-	if (!origin || (strncasecmp(origin, scheme, length) == 0 && strcasecmp(origin + length, host) == 0))
+	if (!origin || (strncasecmp(origin, scheme, length) == 0 &&
+			       strcasecmp(origin + length, host) == 0))
 		return DG_OK;
 	return dg_error_set(reterr, DG_EORIGIN, "requests of pages from elsewhere are refused");
 }
@@ -101,7 +106,8 @@ static dg_err check_length(exchange *x, const char *value, dg_error *reterr)
 		return dg_error_set(reterr, DG_EBADREQUEST, "Content-Length is no number");
 	x->request.has_body = digits > 12 || strtoull(value, NULL, 10) > 0;
 	if (digits > 12 || strtoull(value, NULL, 10) > most)
-		return dg_error_set(reterr, DG_ETOOLARGE, "the body has more than %lu bytes", (unsigned long)most);
+		return dg_error_set(reterr, DG_ETOOLARGE, "the body has more than %lu bytes",
+			(unsigned long)most);
 	return DG_OK;
 }
 
@@ -113,9 +119,11 @@ dg_err dg__http_check(exchange *x, dg_error *reterr)
 	const char *length = dg__request_header(&x->request, "Content-Length");
 	x->request.has_body = n.encodings > 0 || n.lengths > 0;
 	if (n.bytes > DG__HEADERS_MAX)
-		return dg_error_set(reterr, DG_EHEADERS, "the headers have more than %u bytes", DG__HEADERS_MAX);
+		return dg_error_set(reterr, DG_EHEADERS, "the headers have more than %u bytes",
+			DG__HEADERS_MAX);
 	if (n.hosts != 1 || !host)
-		return dg_error_set(reterr, DG_EBADREQUEST, "expected one Host header, not %u", n.hosts);
+		return dg_error_set(
+			reterr, DG_EBADREQUEST, "expected one Host header, not %u", n.hosts);
 	if (n.lengths > 1 || (n.lengths && n.encodings))
 		return dg_error_set(reterr, DG_EBADREQUEST, "the body's length is told twice");
 	if (n.authorizations > 1)

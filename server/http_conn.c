@@ -1,7 +1,8 @@
 /*
  * Connections: their list, their deadlines, and how they wait. See http_internal.h.
  *
- * The HTTP library's own time limit counts silence only, so that a peer that drips bytes would stay for
+ * The HTTP library's own time limit counts silence only, so that a peer that drips bytes would stay
+ * for
  * ever; the timer here ends a request that has not come whole in time, by shutting its socket down.
  */
 #include <netdb.h>
@@ -25,7 +26,8 @@ static void describe_peer(struct MHD_Connection *connection, conn *c)
 	if (info && info->client_addr && info->client_addr->sa_family == AF_INET)
 		length = sizeof(struct sockaddr_in);
 	if (!info || !info->client_addr ||
-		getnameinfo(info->client_addr, length, c->peer, sizeof(c->peer), NULL, 0, NI_NUMERICHOST) != 0)
+		getnameinfo(info->client_addr, length, c->peer, sizeof(c->peer), NULL, 0,
+			NI_NUMERICHOST) != 0)
 		memcpy(c->peer, "unknown", sizeof("unknown"));
 }
 
@@ -130,7 +132,8 @@ void dg__conn_ring_at_end(void *user)
 	exchange *x = user;
 	dg__job job;
 	/* Progress does not wake who waits for the end. */
-	dg_err err = dg__jobs_get(x->c->http->context->jobs, x->request.job, &x->request.principal, &job, NULL);
+	dg_err err = dg__jobs_get(
+		x->c->http->context->jobs, x->request.job, &x->request.principal, &job, NULL);
 	bool ended = err != DG_OK || job.state >= DG__JOB_DONE;
 	if (err == DG_OK)
 		dg__job_finish(&job);
@@ -144,7 +147,8 @@ void dg__conn_local(const conn *c, char *buf, size_t size)
 	socklen_t length = sizeof(local);
 	*buf = '\0';
 	if (getsockname(c->fd, (struct sockaddr *)&local, &length) != 0 ||
-		getnameinfo((struct sockaddr *)&local, length, buf, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
+		getnameinfo((struct sockaddr *)&local, length, buf, (socklen_t)size, NULL, 0,
+			NI_NUMERICHOST) != 0)
 		*buf = '\0';
 }
 
@@ -164,7 +168,8 @@ static void look_at(conn *c, uint64_t now, bool stopping)
 
 /*
  * The peer has closed. The HTTP library misses that where it comes together with the last bytes (it
- * waits for edges only), and is told again by closing our side of reading; what it still has to write
+ * waits for edges only), and is told again by closing our side of reading; what it still has to
+ * write
  * can be written.
  */
 static void note_closed(conn *c)
@@ -203,9 +208,12 @@ void *dg__conn_timer(void *user)
 		for (conn *c = tick ? http->first : NULL; c; c = c->next)
 			look_at(c, now, stopping);
 		looked = tick ? now : looked;
-		/* Whom the last wait told of has been looked at: nobody else knows the closed ones. */
+		/* Whom the last wait told of has been looked at: nobody else knows the closed ones.
+		 * */
 		dg__conn_bury(http);
-		int rest_ms = http->closing ? CLOSING_TICK_MS : http->conn_count ? TICK_MS : IDLE_TICK_MS;
+		int rest_ms = http->closing      ? CLOSING_TICK_MS
+			      : http->conn_count ? TICK_MS
+						 : IDLE_TICK_MS;
 		pthread_mutex_unlock(&http->lock);
 		count = dg__watch_wait(&http->watch, rest_ms, told);
 		pthread_mutex_lock(&http->lock);

@@ -113,13 +113,14 @@ dg_err dg__events_make(
 	s->who = x->request.principal;
 	snprintf(s->job, sizeof(s->job), "%s", job);
 	atomic_store(&x->c->wake_ns, dg__clock_ns() + HEARTBEAT_NS);
-	dg_err err = dg__jobs_subscribe(s->jobs, job, &s->who, dg__conn_ring, x->c, &s->subscription, reterr);
+	dg_err err = dg__jobs_subscribe(
+		s->jobs, job, &s->who, dg__conn_ring, x->c, &s->subscription, reterr);
 	if (err != DG_OK) {
 		free(s);
 		return err;
 	}
-	struct MHD_Response *response =
-		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream, s, free_stream);
+	struct MHD_Response *response = MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, 4096, read_stream, s, free_stream);
 	if (!response) {
 		free_stream(s);
 		return dg_error_set(reterr, DG_ENOMEM, NULL);

@@ -124,8 +124,8 @@ dg_err dg__http_tls_set(const dg__tls_pair *pair, dg_error *reterr) DG_MUST_CHEC
 void dg__http_tls_finish(void);
 /** gnutls_certificate_retrieve_function2 */
 int dg__http_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_count,
-	const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **ret_certificates,
-	unsigned int *ret_count, gnutls_privkey_t *ret_key);
+	const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+	gnutls_pcert_st **ret_certificates, unsigned int *ret_count, gnutls_privkey_t *ret_key);
 /** Name of the peer's certificate, verified and allowed; "" where there is none such. */
 void dg__http_tls_name(const dg__config *config, gnutls_session_t session, char *buf, size_t size);
 

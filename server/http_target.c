@@ -65,7 +65,8 @@ static dg_err parse_query(char *query, dg__request *request, dg_error *reterr)
 dg_err dg__target_parse(char *target, dg__request *request, dg_error *reterr)
 {
 	if (strlen(target) > DG__TARGET_MAX)
-		return dg_error_set(reterr, DG_EURITOOLONG, "the target has more than %u bytes", DG__TARGET_MAX);
+		return dg_error_set(reterr, DG_EURITOOLONG, "the target has more than %u bytes",
+			DG__TARGET_MAX);
 	if (*target != '/')
 		return bad("the request's target is no path", reterr);
 	char *query = strchr(target, '?');
@@ -80,7 +81,8 @@ dg_err dg__target_parse(char *target, dg__request *request, dg_error *reterr)
 		if (!decode(at, false))
 			return bad("the path has a bad percent escape", reterr);
 		if (request->segment_count == DG__SEGMENTS_MAX)
-			return dg_error_set(reterr, DG_ENOTFOUND, "the path has more than %d parts", DG__SEGMENTS_MAX);
+			return dg_error_set(reterr, DG_ENOTFOUND, "the path has more than %d parts",
+				DG__SEGMENTS_MAX);
 		request->segments[request->segment_count++] = at;
 	}
 	return parse_query(query, request, reterr);

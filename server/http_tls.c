@@ -1,5 +1,6 @@
 /*
- * Certificates, as GnuTLS takes them: see http_internal.h. GnuTLS asks for the pair at each handshake
+ * Certificates, as GnuTLS takes them: see http_internal.h. GnuTLS asks for the pair at each
+ * handshake
  * and gives no place for a context, so that the pair is this process's one.
  */
 #include <stdlib.h>
@@ -39,8 +40,8 @@ dg_err dg__http_tls_set(const dg__tls_pair *pem, dg_error *reterr)
 		(unsigned int)strlen(pem->certificate_pem) };
 	gnutls_datum_t key = { (unsigned char *)pem->key_pem, (unsigned int)strlen(pem->key_pem) };
 	p->count = CHAIN_MAX;
-	int fault = gnutls_pcert_list_import_x509_raw(p->chain, &p->count, &certificate, GNUTLS_X509_FMT_PEM,
-		GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+	int fault = gnutls_pcert_list_import_x509_raw(p->chain, &p->count, &certificate,
+		GNUTLS_X509_FMT_PEM, GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
 	if (fault < 0)
 		p->count = 0;
 	else
@@ -49,8 +50,8 @@ dg_err dg__http_tls_set(const dg__tls_pair *pem, dg_error *reterr)
 		fault = gnutls_privkey_import_x509_raw(p->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
 	if (fault < 0) {
 		free_pair(p);
-		return dg_error_native(reterr, DG_ECONFIG, "gnutls", fault, "the certificate cannot be used: %s",
-			gnutls_strerror(fault));
+		return dg_error_native(reterr, DG_ECONFIG, "gnutls", fault,
+			"the certificate cannot be used: %s", gnutls_strerror(fault));
 	}
 	p->older = atomic_load(&serving);
 	atomic_store(&serving, p);
@@ -68,8 +69,8 @@ void dg__http_tls_finish(void)
 }
 
 int dg__http_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_count,
-	const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **ret_certificates,
-	unsigned int *ret_count, gnutls_privkey_t *ret_key)
+	const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+	gnutls_pcert_st **ret_certificates, unsigned int *ret_count, gnutls_privkey_t *ret_key)
 {
 	(void)session;
 	(void)ca_names;
@@ -94,7 +95,8 @@ static bool allowed(const dg__config *config, const char *name)
 }
 
 /* The first of a certificate's names that is on the list: alternative names first, then the CN. */
-static bool find_name(const dg__config *config, gnutls_x509_crt_t certificate, char *buf, size_t size)
+static bool find_name(
+	const dg__config *config, gnutls_x509_crt_t certificate, char *buf, size_t size)
 {
 	for (unsigned int i = 0; i < 64; i++) {
 		size_t length = size - 1;
@@ -104,12 +106,14 @@ static bool find_name(const dg__config *config, gnutls_x509_crt_t certificate, c
 		if (kind < 0 || length >= size)
 			continue;
 		buf[length] = '\0';
-		if ((kind == GNUTLS_SAN_DNSNAME || kind == GNUTLS_SAN_URI || kind == GNUTLS_SAN_RFC822NAME) &&
+		if ((kind == GNUTLS_SAN_DNSNAME || kind == GNUTLS_SAN_URI ||
+			    kind == GNUTLS_SAN_RFC822NAME) &&
 			strlen(buf) == length && allowed(config, buf))
 			return true;
 	}
 	size_t length = size;
-	if (gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, buf, &length) < 0)
+	if (gnutls_x509_crt_get_dn_by_oid(
+		    certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, buf, &length) < 0)
 		return false;
 	return length < size && strlen(buf) == length && allowed(config, buf);
 }

@@ -17,13 +17,15 @@ typedef struct dg__watch {
 bool dg__watch_init(dg__watch *watch);
 void dg__watch_finish(dg__watch *watch);
 
-/** Tell of fd once, with user, when its peer has closed. A closed fd is forgotten by itself. Where the
+/** Tell of fd once, with user, when its peer has closed. A closed fd is forgotten by itself. Where
+ * the
  * system has no such notice, none is given. Threads: safe. */
 void dg__watch_add(dg__watch *watch, int fd, void *user);
 /** Whether the peer of fd has closed. */
 bool dg__watch_closed(int fd);
 
-/** Wait for at most timeout_ms. @return how many of ret_users (room for DG__WATCH_BATCH) are told of. */
+/** Wait for at most timeout_ms. @return how many of ret_users (room for DG__WATCH_BATCH) are told
+ * of. */
 size_t dg__watch_wait(dg__watch *watch, int timeout_ms, void **ret_users);
 /** End a wait under way, or the next. Threads: safe. */
 void dg__watch_ring(dg__watch *watch);

@@ -1,5 +1,6 @@
 /*
- * See jobs.h. A job is what a request sees; a run is the measuring behind it, which equal jobs share.
+ * See jobs.h. A job is what a request sees; a run is the measuring behind it, which equal jobs
+ * share.
  * Runs wait in a queue for their hardware; each has a thread and a worker of its own while it runs.
  * One lock holds jobs and runs together; it is never held while measuring or on the disk.
  */
@@ -96,7 +97,8 @@ void dg__job_end(job *j, dg__job_state state, const dg_error *why)
 void dg__job_conclude(job *j)
 {
 	dg_error why = { .code = DG_OK };
-	dg_err err = dg__figure_reply(&j->entry, &j->request, j->values, j->count, &j->shown.result, &why);
+	dg_err err = dg__figure_reply(
+		&j->entry, &j->request, j->values, j->count, &j->shown.result, &why);
 	j->shown.done = j->shown.total;
 	why.code = err;
 	dg__job_end(j, err == DG_OK ? DG__JOB_DONE : DG__JOB_FAILED, err == DG_OK ? NULL : &why);
@@ -105,10 +107,12 @@ void dg__job_conclude(job *j)
 /* Whether the request asks for something that a kept figure does not hold. */
 static bool wants_new(const dg__job_request *request, const dg_value *kept)
 {
-	bool curve = request->kind == DG__JOB_CURVE, throughput = request->kind == DG__JOB_THROUGHPUT;
+	bool curve = request->kind == DG__JOB_CURVE,
+	     throughput = request->kind == DG__JOB_THROUGHPUT;
 	if ((curve && request->curve.refresh) || (throughput && request->measure.refresh))
 		return true;
-	if (throughput && request->measure.sustained && !(kept->evidence.present & DG_HAS_SUSTAINED))
+	if (throughput && request->measure.sustained &&
+		!(kept->evidence.present & DG_HAS_SUSTAINED))
 		return true;
 	return !dg__figure_is_good(kept);
 }
@@ -141,7 +145,8 @@ static dg_err make_job(const dg__snapshot *snapshot, const dg__job_request *requ
 {
 	job *j = calloc(1, sizeof(*j));
 	dg_key *keys = calloc(DG_KEYS_MAX, sizeof(*keys));
-	dg_err err = j && keys ? make_id(j->shown.id, reterr) : dg_error_set(reterr, DG_ENOMEM, NULL);
+	dg_err err =
+		j && keys ? make_id(j->shown.id, reterr) : dg_error_set(reterr, DG_ENOMEM, NULL);
 	if (err == DG_OK) {
 		j->entry = snapshot->list.entries[request->position];
 		j->request = *request;
@@ -216,8 +221,9 @@ static dg_err visible(
 	sweep(jobs);
 	job *j = find_job(jobs, id);
 	if (!j || (strcmp(j->owner, who->name) != 0 && !(who->scopes & DG__SCOPE_ADMIN)))
-		return dg_error_set(reterr, DG_ENOJOB, "there is no job %.40s for you; jobs are kept for 10 "
-						       "minutes after their end",
+		return dg_error_set(reterr, DG_ENOJOB,
+			"there is no job %.40s for you; jobs are kept for 10 "
+			"minutes after their end",
 			id);
 	*ret_job = j;
 	return DG_OK;
@@ -266,7 +272,8 @@ dg_err dg__jobs_cancel(dg__jobs *jobs, const char *id, const dg__principal *who,
 }
 
 dg_err dg__jobs_subscribe(dg__jobs *jobs, const char *id, const dg__principal *who,
-	void (*notify)(void *user), void *user, dg__subscription **ret_subscription, dg_error *reterr)
+	void (*notify)(void *user), void *user, dg__subscription **ret_subscription,
+	dg_error *reterr)
 {
 	dg__subscription *s = calloc(1, sizeof(*s));
 	if (!s)
@@ -315,7 +322,8 @@ dg_err dg__jobs_known_values(
 	return dg__figure_all(jobs->store, entry, ret_values, reterr);
 }
 
-/* The kept values of a request's keys, owned; DG_ENOTMEASURED where one is missing and all are needed. */
+/* The kept values of a request's keys, owned; DG_ENOTMEASURED where one is missing and all are
+ * needed. */
 static dg_err known(dg__jobs *jobs, const dg__device_entry *entry, const dg__job_request *request,
 	bool all, dg_value **ret_values, size_t *ret_count, dg_error *reterr)
 {
@@ -324,10 +332,12 @@ static dg_err known(dg__jobs *jobs, const dg__device_entry *entry, const dg__job
 	dg_err err = keys && values ? DG_OK : dg_error_set(reterr, DG_ENOMEM, NULL);
 	size_t wanted = err == DG_OK ? dg__figure_keys(request, keys) : 0, count = 0;
 	for (size_t i = 0; i < wanted; i++)
-		count += dg__figure_get(jobs->store, entry, &keys[i], &values[count], NULL) == DG_OK;
+		count +=
+			dg__figure_get(jobs->store, entry, &keys[i], &values[count], NULL) == DG_OK;
 	if (err == DG_OK && (count == 0 || (all && count < wanted)))
 		err = dg_error_set(reterr, DG_ENOTMEASURED,
-			"%zu of %zu figures that this needs are measured; POST measures them", count, wanted);
+			"%zu of %zu figures that this needs are measured; POST measures them",
+			count, wanted);
 	free(keys);
 	if (err != DG_OK) {
 		free(values);

@@ -27,7 +27,8 @@ void dg__jobs_destroy(dg__jobs *jobs);
 
 /**
  * Start a job. Keys that the state holds good values for (not throttled, not disturbed, not failed)
- * are not measured again unless the request says refresh; a job that needs nothing measured is DONE on
+ * are not measured again unless the request says refresh; a job that needs nothing measured is DONE
+ * on
  * return. Equal runs under way are joined; a run ends early when its last job is cancelled.
  *
  * @param[out] ret_id  Id of the job, 32 hex digits and NUL.
@@ -61,9 +62,10 @@ dg_err dg__jobs_known_values(dg__jobs *jobs, const dg__device_entry *entry, dg__
 	dg_error *reterr) DG_MUST_CHECK;
 /** As a job would, from what is measured only: DG_ENOTMEASURED where something is missing. */
 dg_err dg__jobs_known_curve(dg__jobs *jobs, const dg__device_entry *entry,
-	const dg__curve_request *request, dg__curve_reply *ret_reply, dg_error *reterr) DG_MUST_CHECK;
+	const dg__curve_request *request, dg__curve_reply *ret_reply,
+	dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__jobs_known_roofline(dg__jobs *jobs, const dg__device_entry *entry,
-	const dg__roofline_request *request, dg__roofline_reply *ret_reply, dg_error *reterr)
-	DG_MUST_CHECK;
+	const dg__roofline_request *request, dg__roofline_reply *ret_reply,
+	dg_error *reterr) DG_MUST_CHECK;
 
 #endif

@@ -20,7 +20,8 @@ struct job {
 	dg__job_request request;
 	size_t count;
 	dg_value *values; /* owned; one per key, until the job ends */
-	uint16_t missing[DG_KEYS_MAX]; /* places of those that its run measures, in the run's order */
+	uint16_t missing
+		[DG_KEYS_MAX]; /* places of those that its run measures, in the run's order */
 	size_t missing_count;
 	run *run; /* NULL: has none, or left it */
 	job *next_in_run;

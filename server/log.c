@@ -33,7 +33,8 @@ void dg__log(dg__log_level level, const char *format, ...)
 	static const struct {
 		const char *word;
 		const char *journal;
-	} levels[] = { { "error", "<3>" }, { "warning", "<4>" }, { "info", "<6>" }, { "debug", "<7>" } };
+	} levels[] = { { "error", "<3>" }, { "warning", "<4>" }, { "info", "<6>" },
+		{ "debug", "<7>" } };
 	if ((int)level > atomic_load(&threshold))
 		return;
 	char text[900], line[1024];
@@ -45,7 +46,8 @@ void dg__log(dg__log_level level, const char *format, ...)
 	int n = snprintf(line, sizeof(line), "%s%s ", prefix, levels[level].word);
 	size_t length = (size_t)n + escape(text, line + n, sizeof(line) - (size_t)n - 1);
 	line[length++] = '\n';
-	/* One write, so that lines of several threads do not mix; a closed standard error is no fault. */
+	/* One write, so that lines of several threads do not mix; a closed standard error is no
+	 * fault. */
 	ssize_t written = write(STDERR_FILENO, line, length);
 	(void)written;
 }

@@ -6,10 +6,16 @@
 
 #include <devgate/error.h>
 
-typedef enum dg__log_level { DG__LOG_ERROR, DG__LOG_WARNING, DG__LOG_INFO, DG__LOG_DEBUG } dg__log_level;
+typedef enum dg__log_level {
+	DG__LOG_ERROR,
+	DG__LOG_WARNING,
+	DG__LOG_INFO,
+	DG__LOG_DEBUG
+} dg__log_level;
 
 void dg__log_set_level(dg__log_level level);
-/** One line, at most 1024 bytes; control characters are escaped. Never given a secret. Threads: safe. */
+/** One line, at most 1024 bytes; control characters are escaped. Never given a secret. Threads:
+ * safe. */
 void dg__log(dg__log_level level, const char *format, ...) DG_PRINTF(2, 3);
 
 #endif

@@ -32,18 +32,20 @@ typedef struct gateway {
 	atomic_bool told_ready;
 } gateway;
 
-static const char usage[] =
-	"usage: devgated [OPTION]...\n"
-	"       devgated token create|list|revoke ...\n"
-	"Offers this machine's compute devices over HTTPS. Each option is also a variable (DEVGATE_LISTEN)\n"
-	"and a key of the configuration file (listen = ...); flags win over variables over the file.\n\n";
+static const char usage[] = "usage: devgated [OPTION]...\n"
+			    "       devgated token create|list|revoke ...\n"
+			    "Offers this machine's compute devices over HTTPS. Each option is also "
+			    "a variable (DEVGATE_LISTEN)\n"
+			    "and a key of the configuration file (listen = ...); flags win over "
+			    "variables over the file.\n\n";
 
 static int show_usage(void)
 {
 	fputs(usage, stdout);
 	fputs(dg__config_usage(), stdout);
-	printf("  --%-32s %s\n  --%-32s %s\n  --%-32s %s\n", "list-backends", "list the backends this build knows",
-		"version", "say the version", "help", "this text");
+	printf("  --%-32s %s\n  --%-32s %s\n  --%-32s %s\n", "list-backends",
+		"list the backends this build knows", "version", "say the version", "help",
+		"this text");
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -85,8 +87,8 @@ static void format_url(const gateway *g, size_t i, char *buf, size_t size)
 {
 	const char *host = g->config.listen[i].host;
 	const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
-	snprintf(buf, size, "%s://%s%s%s:%u", g->config.plain_http ? "http" : "https", open, host, close,
-		dg__http_port(g->http, i));
+	snprintf(buf, size, "%s://%s%s%s:%u", g->config.plain_http ? "http" : "https", open, host,
+		close, dg__http_port(g->http, i));
 }
 
 /* Tell systemd (sd_notify(3)): one datagram to the socket it names. */
@@ -157,7 +159,8 @@ static dg_err open_state(gateway *g, dg_error *reterr)
 	return err;
 }
 
-/* Listening comes first, so that a wrong address is told at once and health answers while devices are
+/* Listening comes first, so that a wrong address is told at once and health answers while devices
+ * are
  * looked for: the fleet is made before, since requests need it, but its threads only look. */
 static dg_err start(gateway *g, dg_error *reterr)
 {
@@ -170,13 +173,15 @@ static dg_err start(gateway *g, dg_error *reterr)
 	if (err != DG_OK)
 		return err;
 	g->context = (dg__context){ &g->config, g->store, g->auth, g->fleet, g->jobs };
-	err = dg__http_create(&g->context, g->config.plain_http ? NULL : &g->pair, &g->http, reterr);
+	err = dg__http_create(
+		&g->context, g->config.plain_http ? NULL : &g->pair, &g->http, reterr);
 	if (err != DG_OK)
 		return err;
 	for (size_t i = 0; i < g->config.listen_count; i++) {
 		char url[128];
 		format_url(g, i, url, sizeof(url));
-		dg__log(DG__LOG_INFO, "listening at %s%s%s", url, g->config.plain_http ? "" : ", pin ",
+		dg__log(DG__LOG_INFO, "listening at %s%s%s", url,
+			g->config.plain_http ? "" : ", pin ",
 			g->config.plain_http ? "" : g->pair.pin);
 	}
 	dg__fleet_on_change(g->fleet, on_change, g);
@@ -189,17 +194,20 @@ static void reload(gateway *g)
 	dg_error why;
 	dg__tls_pair pair;
 	if (dg__auth_reload(g->auth, &why) != DG_OK)
-		dg__log(DG__LOG_ERROR, "tokens were not read again, the last ones stay: %s", why.text);
+		dg__log(DG__LOG_ERROR, "tokens were not read again, the last ones stay: %s",
+			why.text);
 	else
 		dg__log(DG__LOG_INFO, "tokens were read again");
 	if (g->config.plain_http)
 		return;
 	if (dg__tls_load(&g->config, g->store, &pair, &why) != DG_OK) {
-		dg__log(DG__LOG_ERROR, "the certificate was not read again, the last one stays: %s", why.text);
+		dg__log(DG__LOG_ERROR, "the certificate was not read again, the last one stays: %s",
+			why.text);
 		return;
 	}
 	if (dg__http_reload(g->http, &pair, &why) != DG_OK)
-		dg__log(DG__LOG_ERROR, "the certificate cannot be used, the last one stays: %s", why.text);
+		dg__log(DG__LOG_ERROR, "the certificate cannot be used, the last one stays: %s",
+			why.text);
 	else
 		dg__log(DG__LOG_INFO, "the certificate was read again, pin %s", pair.pin);
 	dg__tls_pair_finish(&pair);
@@ -226,7 +234,8 @@ static void block_signals(sigset_t *ret_signals)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* A hanging disk or driver must not keep the process from ending: nothing acknowledged is lost by it. */
+/* A hanging disk or driver must not keep the process from ending: nothing acknowledged is lost by
+ * it. */
 static void give_up(int number)
 {
 	(void)number;

@@ -74,7 +74,8 @@ static const route *find(const dg__request *request, char *allow, size_t size)
 		if (strcmp(r->method, request->method) == 0)
 			return r;
 		const char *more = strcmp(r->method, "GET") == 0 ? "GET, HEAD" : r->method;
-		length += (size_t)snprintf(allow + length, size - length, "%s%s", length ? ", " : "", more);
+		length += (size_t)snprintf(
+			allow + length, size - length, "%s%s", length ? ", " : "", more);
 	}
 	return NULL;
 }
@@ -83,9 +84,10 @@ void dg__response_header(dg__response *response, const char *name, const char *v
 {
 	if (response->header_count == sizeof(response->headers) / sizeof(response->headers[0]))
 		return;
-	snprintf(response->headers[response->header_count].name, sizeof(response->headers[0].name), "%s", name);
-	snprintf(response->headers[response->header_count].value, sizeof(response->headers[0].value), "%s",
-		value);
+	snprintf(response->headers[response->header_count].name, sizeof(response->headers[0].name),
+		"%s", name);
+	snprintf(response->headers[response->header_count].value,
+		sizeof(response->headers[0].value), "%s", value);
 	response->header_count++;
 }
 
@@ -145,7 +147,8 @@ static bool accepts(const char *accept, const char *type)
 		size_t length = strcspn(accept, ","), name = strcspn(accept, ";, \t");
 		const char *quality = memchr(accept, ';', length);
 		const char *q = quality ? strstr(quality, "q=0") : NULL;
-		bool zero = q && q < accept + length && strspn(q + 3, ".0") == strcspn(q + 3, ", \t;");
+		bool zero =
+			q && q < accept + length && strspn(q + 3, ".0") == strcspn(q + 3, ", \t;");
 		bool covers = (name == 3 && strncmp(accept, "*/*", 3) == 0) ||
 			      (name == strlen(type) && strncasecmp(accept, type, name) == 0) ||
 			      (name == major + 1 && strncasecmp(accept, type, major) == 0 &&
@@ -168,8 +171,8 @@ static bool check_types(const route *r, const dg__request *request, dg__response
 	size_t length = type ? strcspn(type, "; \t") : 0;
 	if (strcmp(r->method, "POST") == 0 && type &&
 		(length != strlen(json) || strncasecmp(type, json, length) != 0)) {
-		dg__respond_error(response, DG_EMEDIATYPE, "expected a body of type application/json, not %.60s",
-			type);
+		dg__respond_error(response, DG_EMEDIATYPE,
+			"expected a body of type application/json, not %.60s", type);
 		return false;
 	}
 	return true;
@@ -181,7 +184,8 @@ static bool check_scope(
 	dg_error why;
 	if (r && r->scope == PUBLIC)
 		return true;
-	if (dg__auth_admit(context->auth, &request->credential, &request->principal, &why) != DG_OK) {
+	if (dg__auth_admit(context->auth, &request->credential, &request->principal, &why) !=
+		DG_OK) {
 		dg__response_problem(response, &why);
 		return false;
 	}
@@ -201,12 +205,14 @@ bool dg__routes_check(const dg__context *context, dg__request *request, dg__resp
 	if (!check_scope(context, r, request, response))
 		return false;
 	if (!r && *allow) {
-		dg__respond_error(response, DG_EMETHOD, "%.20s is not offered here; %s is", request->method, allow);
+		dg__respond_error(response, DG_EMETHOD, "%.20s is not offered here; %s is",
+			request->method, allow);
 		dg__response_header(response, "Allow", allow);
 		return false;
 	}
 	if (!r) {
-		dg__respond_error(response, DG_ENOTFOUND, "there is nothing at this path; /openapi.yaml lists what there is");
+		dg__respond_error(response, DG_ENOTFOUND,
+			"there is nothing at this path; /openapi.yaml lists what there is");
 		return false;
 	}
 	return check_types(r, request, response);

@@ -7,8 +7,8 @@
 #include "server/http.h"
 
 /** A call that a route answers with. Fills the response whole. */
-typedef void dg__answer(const dg__context *context, dg__request *request, bool resumed,
-	dg__response *response);
+typedef void dg__answer(
+	const dg__context *context, dg__request *request, bool resumed, dg__response *response);
 
 dg__answer dg__answer_health, dg__answer_ready, dg__answer_openapi, dg__answer_gateway;
 dg__answer dg__answer_devices, dg__answer_default, dg__answer_device;
@@ -20,7 +20,8 @@ dg__answer dg__answer_encode, dg__answer_decode, dg__answer_id;
 /** Fill a response with an encoder's result: 200, or 503 where memory ran out. */
 void dg__respond(dg__response *response, dg_err encoded, const dg__json_text *text);
 /** A problem with the code and words given. */
-void dg__respond_error(dg__response *response, dg_err code, const char *format, ...) DG_PRINTF(3, 4);
+void dg__respond_error(dg__response *response, dg_err code, const char *format, ...)
+	DG_PRINTF(3, 4);
 
 /**
  * The device that the path names.

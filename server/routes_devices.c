@@ -29,24 +29,25 @@ static bool is_backend(const dg__snapshot *snapshot, const char *name)
 	return false;
 }
 
-static bool check_filters(
-	const dg__snapshot *snapshot, const char *backend, const char *state, dg__response *response)
+static bool check_filters(const dg__snapshot *snapshot, const char *backend, const char *state,
+	dg__response *response)
 {
 	bool known = !state;
 	for (size_t i = 0; i < 3 && !known; i++)
 		known = strcmp(state, state_words[i]) == 0;
 	if (!known)
-		dg__respond_error(response, DG_EFIELD, "state: expected ok, unhealthy or lost, not '%.40s'", state);
+		dg__respond_error(response, DG_EFIELD,
+			"state: expected ok, unhealthy or lost, not '%.40s'", state);
 	else if (backend && !is_backend(snapshot, backend))
-		dg__respond_error(response, DG_EFIELD, "backend: this gateway looks for no '%.40s'; see /v1/gateway",
-			backend);
+		dg__respond_error(response, DG_EFIELD,
+			"backend: this gateway looks for no '%.40s'; see /v1/gateway", backend);
 	else
 		return true;
 	return false;
 }
 
-static void filtered(
-	const dg__snapshot *snapshot, const char *backend, const char *state, dg__response *response)
+static void filtered(const dg__snapshot *snapshot, const char *backend, const char *state,
+	dg__response *response)
 {
 	dg__device_list list = snapshot->list;
 	dg__json_text text = { NULL, 0 };
@@ -55,7 +56,8 @@ static void filtered(
 	for (size_t i = 0; list.entries && i < snapshot->list.count; i++)
 		if (passes(&snapshot->list.entries[i], backend, state))
 			list.entries[list.count++] = snapshot->list.entries[i];
-	dg__respond(response, list.entries ? dg__wire_encode_devices(&list, &text) : DG_ENOMEM, &text);
+	dg__respond(
+		response, list.entries ? dg__wire_encode_devices(&list, &text) : DG_ENOMEM, &text);
 	free(list.entries);
 }
 
@@ -118,7 +120,8 @@ int dg__find_device(const dg__snapshot *snapshot, const dg__request *request, si
 	static const dg_device none = { .variant = DG_CPU };
 	dg_error why;
 	*ret_identity = none;
-	if (dg__fleet_find(snapshot, request->segments[2], ret_position, ret_identity, &why) == DG_OK)
+	if (dg__fleet_find(snapshot, request->segments[2], ret_position, ret_identity, &why) ==
+		DG_OK)
 		return 1;
 	if (why.code == DG_ENODEVICE && !dg_variant_has_kernels((dg_variant)ret_identity->variant))
 		return 0;

@@ -11,9 +11,12 @@
 #define SECTION ".section .rodata\n"
 #define SYMBOL(name) name
 #endif
-__asm__(SECTION ".globl " SYMBOL("dg__openapi_start") "\n.globl " SYMBOL("dg__openapi_end") "\n"
-	SYMBOL("dg__openapi_start") ":\n.incbin \"api/openapi.yaml\"\n"
-	SYMBOL("dg__openapi_end") ":\n.byte 0\n.text\n");
+__asm__(SECTION ".globl " SYMBOL("dg__openapi_start") "\n.globl " SYMBOL("dg__openapi_end") "\n" SYMBOL(
+	"dg__openapi_start") ":\n.incbin \"api/openapi.yaml\"\n" SYMBOL("dg__openapi_end") ":\n."
+											   "byte "
+											   "0\n."
+											   "text"
+											   "\n");
 extern const char dg__openapi_start[], dg__openapi_end[];
 
 void dg__answer_health(

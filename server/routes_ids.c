@@ -86,8 +86,9 @@ void dg__answer_decode(
 	size_t count = 0;
 	(void)context;
 	(void)resumed;
-	dg_err err = ids ? dg__wire_decode_ids(request->body, request->body_length, ids, &count, &why)
-			 : dg_error_set(&why, DG_ENOMEM, NULL);
+	dg_err err =
+		ids ? dg__wire_decode_ids(request->body, request->body_length, ids, &count, &why)
+		    : dg_error_set(&why, DG_ENOMEM, NULL);
 	if (err == DG_OK && !(items = calloc(count + 1, sizeof(*items))))
 		err = dg_error_set(&why, DG_ENOMEM, NULL);
 	for (size_t i = 0; err == DG_OK && i < count; i++)
@@ -100,17 +101,19 @@ void dg__answer_decode(
 	free(ids);
 }
 
-static bool read_half(const char *text, const char *name, uint16_t *ret_half, dg__response *response)
+static bool read_half(
+	const char *text, const char *name, uint16_t *ret_half, dg__response *response)
 {
 	size_t digits = strspn(text, "0123456789");
 	if (digits == 0 || text[digits]) {
-		dg__respond_error(response, DG_EINVALID, "%s: expected a number from 0 to 65535, not '%.40s'", name,
-			text);
+		dg__respond_error(response, DG_EINVALID,
+			"%s: expected a number from 0 to 65535, not '%.40s'", name, text);
 		return false;
 	}
 	unsigned long value = digits < 10 ? strtoul(text, NULL, 10) : 99999;
 	if (value > UINT16_MAX) {
-		dg__respond_error(response, DG_ERANGE, "%s: %.40s is out of range 0..65535", name, text);
+		dg__respond_error(
+			response, DG_ERANGE, "%s: %.40s is out of range 0..65535", name, text);
 		return false;
 	}
 	*ret_half = (uint16_t)value;

@@ -89,7 +89,8 @@ void dg__answer_job(
 	dg__job job;
 	dg_error why;
 	(void)resumed;
-	dg_err err = dg__jobs_get(context->jobs, request->segments[2], &request->principal, &job, &why);
+	dg_err err =
+		dg__jobs_get(context->jobs, request->segments[2], &request->principal, &job, &why);
 	respond_with(err, &job, &why, response);
 }
 
@@ -99,7 +100,8 @@ void dg__answer_cancel(
 	dg__job job;
 	dg_error why;
 	(void)resumed;
-	dg_err err = dg__jobs_cancel(context->jobs, request->segments[2], &request->principal, &job, &why);
+	dg_err err = dg__jobs_cancel(
+		context->jobs, request->segments[2], &request->principal, &job, &why);
 	respond_with(err, &job, &why, response);
 }
 
@@ -109,7 +111,8 @@ void dg__answer_events(
 	dg__job job;
 	dg_error why;
 	(void)resumed;
-	if (dg__jobs_get(context->jobs, request->segments[2], &request->principal, &job, &why) != DG_OK) {
+	if (dg__jobs_get(context->jobs, request->segments[2], &request->principal, &job, &why) !=
+		DG_OK) {
 		dg__response_problem(response, &why);
 		return;
 	}

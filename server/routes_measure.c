@@ -42,8 +42,8 @@ void dg__answer_known_values(
 	int found = dg__find_device(snapshot, request, &position, &identity, response);
 	if (found == 0)
 		respond_no_values(identity, response);
-	else if (found > 0 && dg__jobs_known_values(context->jobs, &snapshot->list.entries[position], &values,
-				      &why) != DG_OK)
+	else if (found > 0 && dg__jobs_known_values(context->jobs,
+				      &snapshot->list.entries[position], &values, &why) != DG_OK)
 		dg__response_problem(response, &why);
 	else if (found > 0)
 		respond_values(NULL, &values, response);
@@ -96,7 +96,8 @@ static bool read_measure(const dg__request *request, dg__job_request *ask, dg__r
 {
 	dg_error why;
 	ask->kind = DG__JOB_THROUGHPUT;
-	if (dg__wire_decode_measure_request(request->body, request->body_length, &ask->measure, &why) == DG_OK)
+	if (dg__wire_decode_measure_request(
+		    request->body, request->body_length, &ask->measure, &why) == DG_OK)
 		return true;
 	dg__response_problem(response, &why);
 	return false;
@@ -136,7 +137,8 @@ static bool read_curve_query(
 	while (access && i < 3 && strcmp(access, words[i]) != 0)
 		i++;
 	if (i == 3) {
-		dg__respond_error(response, DG_EFIELD, "access: expected copy, read or write, not '%.40s'", access);
+		dg__respond_error(response, DG_EFIELD,
+			"access: expected copy, read or write, not '%.40s'", access);
 		return false;
 	}
 	*ret_curve = (dg__curve_request){ .access = (dg_access)i };
@@ -160,8 +162,9 @@ void dg__answer_known_curve(
 		no_kernels(identity, response);
 	} else if (found > 0 && !reply) {
 		dg__respond_error(response, DG_ENOMEM, "out of memory");
-	} else if (found > 0 && dg__jobs_known_curve(context->jobs, &snapshot->list.entries[position], &ask,
-					reply, &why) != DG_OK) {
+	} else if (found > 0 &&
+		   dg__jobs_known_curve(context->jobs, &snapshot->list.entries[position], &ask,
+			   reply, &why) != DG_OK) {
 		dg__response_problem(response, &why);
 	} else if (found > 0) {
 		dg__json_text text = { NULL, 0 };
@@ -176,15 +179,16 @@ static bool read_roofline(const dg__request *request, dg__job_request *ask, dg__
 {
 	dg_error why;
 	ask->kind = DG__JOB_ROOFLINE;
-	if (dg__wire_decode_roofline_request(request->body, request->body_length, &ask->roofline, &why) ==
-		DG_OK)
+	if (dg__wire_decode_roofline_request(
+		    request->body, request->body_length, &ask->roofline, &why) == DG_OK)
 		return true;
 	dg__response_problem(response, &why);
 	return false;
 }
 
 /* Who may not measure gets what the kept figures give. */
-static void known_roofline(const dg__context *context, const dg__request *request, dg__response *response)
+static void known_roofline(
+	const dg__context *context, const dg__request *request, dg__response *response)
 {
 	dg__job_request *ask = calloc(1, sizeof(*ask));
 	const dg__snapshot *snapshot = dg__fleet_snapshot(context->fleet);

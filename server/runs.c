@@ -205,7 +205,8 @@ static void conclude(run *r, dg_err err, const dg_error *why)
 		} else {
 			dg_error told = *why;
 			told.code = err;
-			dg__job_end(j, err == DG_ECANCELLED ? DG__JOB_CANCELLED : DG__JOB_FAILED, &told);
+			dg__job_end(j, err == DG_ECANCELLED ? DG__JOB_CANCELLED : DG__JOB_FAILED,
+				&told);
 		}
 		j->run = NULL;
 		j = next;
@@ -262,8 +263,8 @@ static void start_run(dg__jobs *jobs, run *r)
 	pthread_attr_destroy(&attributes);
 	if (fault) {
 		dg_error why;
-		dg_error_native(&why, DG_EUNAVAILABLE, "pthread", fault, "no thread to measure with: %s",
-			strerror(fault));
+		dg_error_native(&why, DG_EUNAVAILABLE, "pthread", fault,
+			"no thread to measure with: %s", strerror(fault));
 		conclude(r, DG_EUNAVAILABLE, &why);
 		remove_run(jobs, r);
 		free_run(r);

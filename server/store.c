@@ -21,9 +21,11 @@ static const char schema[] =
 	" description TEXT NOT NULL, UNIQUE(backend, hardware));"
 	"CREATE TABLE value(backend TEXT, hardware TEXT, driver TEXT, engine TEXT, key TEXT,"
 	" json TEXT NOT NULL, PRIMARY KEY(backend, hardware, driver, engine, key)) WITHOUT ROWID;"
-	"CREATE TABLE token(name TEXT PRIMARY KEY, scopes INTEGER NOT NULL, sha256 BLOB NOT NULL UNIQUE,"
+	"CREATE TABLE token(name TEXT PRIMARY KEY, scopes INTEGER NOT NULL, sha256 BLOB NOT NULL "
+	"UNIQUE,"
 	" created INTEGER NOT NULL, expires INTEGER NOT NULL, revoked INTEGER NOT NULL);"
-	"CREATE TABLE audit(id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT NOT NULL,"
+	"CREATE TABLE audit(id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT "
+	"NOT NULL,"
 	" what TEXT NOT NULL, device TEXT NOT NULL);"
 	"PRAGMA user_version = 1;";
 
@@ -47,8 +49,9 @@ dg_err dg__store_fault(dg__store *store, const char *what, dg_error *reterr)
 	default:
 		break;
 	}
-	return dg_error_native(reterr, (code & 0xff) == SQLITE_NOMEM ? DG_ENOMEM : DG_ESTATE, "sqlite", code,
-		"%s: %s (%s)%s", what, sqlite3_errmsg(store->db), store->where, advice);
+	return dg_error_native(reterr, (code & 0xff) == SQLITE_NOMEM ? DG_ENOMEM : DG_ESTATE,
+		"sqlite", code, "%s: %s (%s)%s", what, sqlite3_errmsg(store->db), store->where,
+		advice);
 }
 
 void dg__store_lock(dg__store *store)
@@ -80,7 +83,8 @@ char *dg__store_column_text(sqlite3_stmt *statement, int column)
 	return strdup(text ? (const char *)text : "");
 }
 
-dg_err dg__store_run_take(dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr)
+dg_err dg__store_run_take(
+	dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr)
 {
 	dg_err err = DG_OK;
 	if (!statement || sqlite3_step(statement) != SQLITE_DONE)
@@ -115,7 +119,8 @@ static dg_err check_whole(dg__store *store, dg_error *reterr)
 		err = dg__store_fault(store, "the state cannot be read", reterr);
 	else if (strcmp((const char *)sqlite3_column_text(statement, 0), "ok") != 0)
 		err = dg_error_set(reterr, DG_ESTATE,
-			"the state is damaged (%s); move the file away, or put a copy back", store->where);
+			"the state is damaged (%s); move the file away, or put a copy back",
+			store->where);
 	sqlite3_finalize(statement);
 	return err;
 }
@@ -128,8 +133,8 @@ static dg_err migrate(dg__store *store, dg_error *reterr)
 	long long version = ask_number(store, "PRAGMA user_version");
 	if (version > SCHEMA_VERSION)
 		err = dg_error_set(reterr, DG_ENEWER,
-			"the state (%s) has version %lld; this devgated knows up to %d", store->where, version,
-			SCHEMA_VERSION);
+			"the state (%s) has version %lld; this devgated knows up to %d",
+			store->where, version, SCHEMA_VERSION);
 	else if (version < 0)
 		err = dg__store_fault(store, "the state cannot be read", reterr);
 	else if (version == 0)
@@ -143,12 +148,13 @@ static dg_err migrate(dg__store *store, dg_error *reterr)
 static dg_err make_directory(const char *directory, dg_error *reterr)
 {
 	if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-		return dg_error_native(reterr, DG_ESTATE, "mkdir", errno, "%.300s cannot be made: %s", directory,
-			strerror(errno));
+		return dg_error_native(reterr, DG_ESTATE, "mkdir", errno,
+			"%.300s cannot be made: %s", directory, strerror(errno));
 	if (access(directory, R_OK | W_OK | X_OK) != 0)
 		return dg_error_native(reterr, DG_ESTATE, "access", errno,
-			"%.300s cannot be written by this user: %s; see --state-dir and --ephemeral", directory,
-			strerror(errno));
+			"%.300s cannot be written by this user: %s; see --state-dir and "
+			"--ephemeral",
+			directory, strerror(errno));
 	return DG_OK;
 }
 
@@ -157,8 +163,8 @@ static dg_err make_file(dg__store *store, dg_error *reterr)
 {
 	int fd = open(store->where, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return dg_error_native(reterr, DG_ESTATE, "open", errno, "%.300s cannot be written: %s",
-			store->where, strerror(errno));
+		return dg_error_native(reterr, DG_ESTATE, "open", errno,
+			"%.300s cannot be written: %s", store->where, strerror(errno));
 	close(fd);
 	return DG_OK;
 }
@@ -170,7 +176,8 @@ static dg_err open_database(dg__store *store, const char *directory, dg_error *r
 	if (directory) {
 		int n = snprintf(store->where, sizeof(store->where), "%s/state.db", directory);
 		if (n < 0 || (size_t)n >= sizeof(store->where))
-			return dg_error_set(reterr, DG_ESTATE, "the state folder's path is too long");
+			return dg_error_set(
+				reterr, DG_ESTATE, "the state folder's path is too long");
 		err = make_directory(directory, reterr);
 		if (err == DG_OK)
 			err = make_file(store, reterr);
@@ -182,7 +189,8 @@ static dg_err open_database(dg__store *store, const char *directory, dg_error *r
 		return store->db ? dg__store_fault(store, "the state cannot be opened", reterr)
 				 : dg_error_set(reterr, DG_ENOMEM, NULL);
 	sqlite3_busy_timeout(store->db, BUSY_MS);
-	err = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF",
+	err = execute(store,
+		"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF",
 		"the state cannot be opened", reterr);
 	if (err == DG_OK)
 		err = check_whole(store, reterr);
@@ -258,7 +266,8 @@ static dg_err put_text(
 dg_err dg__store_set_text(dg__store *store, const char *name, const char *text, dg_error *reterr)
 {
 	dg__store_lock(store);
-	dg_err err = put_text(store, "INSERT OR REPLACE INTO text VALUES(?, ?)", name, text, reterr);
+	dg_err err =
+		put_text(store, "INSERT OR REPLACE INTO text VALUES(?, ?)", name, text, reterr);
 	dg__store_unlock(store);
 	return err;
 }

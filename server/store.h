@@ -21,17 +21,19 @@ typedef struct dg__store dg__store;
 dg_err dg__store_open(const char *directory, dg__store **ret_store, dg_error *reterr) DG_MUST_CHECK;
 void dg__store_close(dg__store *store);
 
-/** A small text kept by name ("gateway_id", "host_id", "tls_certificate", "tls_key"). DG_ENOTFOUND. */
-dg_err dg__store_get_text(dg__store *store, const char *name, char **ret_text, dg_error *reterr)
-	DG_MUST_CHECK; /* owned; free() */
-dg_err dg__store_set_text(dg__store *store, const char *name, const char *text, dg_error *reterr)
-	DG_MUST_CHECK;
+/** A small text kept by name ("gateway_id", "host_id", "tls_certificate", "tls_key"). DG_ENOTFOUND.
+ * */
+dg_err dg__store_get_text(dg__store *store, const char *name, char **ret_text,
+	dg_error *reterr) DG_MUST_CHECK; /* owned; free() */
+dg_err dg__store_set_text(
+	dg__store *store, const char *name, const char *text, dg_error *reterr) DG_MUST_CHECK;
 /** Keep text unless there is one already, and give what is kept. */
 dg_err dg__store_keep_text(dg__store *store, const char *name, const char *text, char **ret_text,
 	dg_error *reterr) DG_MUST_CHECK;
 
 /**
- * The gateway index of hardware seen through a backend: the kept one, else the next free. An index is
+ * The gateway index of hardware seen through a backend: the kept one, else the next free. An index
+ * is
  * never given to other hardware.
  *
  * @param hardware  Identity that survives restarts; not "".
@@ -73,12 +75,14 @@ typedef struct dg__token {
 	bool revoked;
 } dg__token;
 
-dg_err dg__store_add_token(dg__store *store, const dg__token *token, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__store_add_token(
+	dg__store *store, const dg__token *token, dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__store_revoke_token(dg__store *store, const char *name, dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__store_tokens(dg__store *store, dg__token **ret_tokens, size_t *ret_count,
 	dg_error *reterr) DG_MUST_CHECK; /* owned; free() */
 /** Changes whenever tokens do, also by another process. Cheap. */
-dg_err dg__store_token_version(dg__store *store, int64_t *ret_version, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__store_token_version(
+	dg__store *store, int64_t *ret_version, dg_error *reterr) DG_MUST_CHECK;
 
 /** Who did what to which device; kept to the last 100,000. */
 dg_err dg__store_audit(dg__store *store, const char *who, const char *what, const char *device,

@@ -23,7 +23,8 @@ void dg__store_bind_text(sqlite3_stmt *statement, int at, const char *text);
 /** Owned; NULL: out of memory. */
 char *dg__store_column_text(sqlite3_stmt *statement, int column);
 /** Step a statement that gives no row, and finalize it. NULL is a failure to prepare. */
-dg_err dg__store_run_take(dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr);
+dg_err dg__store_run_take(
+	dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr);
 /** DG_ESTATE or DG_ENOMEM, with SQLite's words and advice. */
 dg_err dg__store_fault(dg__store *store, const char *what, dg_error *reterr);
 

@@ -15,10 +15,12 @@ dg_err dg__store_device_index(dg__store *store, const char *backend, const char 
 	const char *description_json, uint32_t *ret_index, dg_error *reterr)
 {
 	dg__store_lock(store);
-	/* Rows are never deleted, so that an id is never given twice; the first one becomes index 0. */
+	/* Rows are never deleted, so that an id is never given twice; the first one becomes index
+	 * 0. */
 	sqlite3_stmt *statement = dg__store_prepare(store,
 		"INSERT INTO device(backend, hardware, description) VALUES(?, ?, ?)"
-		" ON CONFLICT(backend, hardware) DO UPDATE SET description = excluded.description RETURNING id");
+		" ON CONFLICT(backend, hardware) DO UPDATE SET description = excluded.description "
+		"RETURNING id");
 	dg_err err = DG_OK;
 	long long id = 0;
 	if (statement) {
@@ -46,7 +48,8 @@ dg_err dg__store_device_index(dg__store *store, const char *backend, const char 
 static bool read_device(sqlite3_stmt *statement, dg__store_device *device)
 {
 	device->index = (uint32_t)(sqlite3_column_int64(statement, 0) - 1);
-	snprintf(device->backend, sizeof(device->backend), "%s", (const char *)sqlite3_column_text(statement, 1));
+	snprintf(device->backend, sizeof(device->backend), "%s",
+		(const char *)sqlite3_column_text(statement, 1));
 	snprintf(device->hardware, sizeof(device->hardware), "%s",
 		(const char *)sqlite3_column_text(statement, 2));
 	device->description_json = dg__store_column_text(statement, 3);
@@ -71,7 +74,8 @@ dg_err dg__store_devices(
 	size_t count = 0;
 	int step = SQLITE_ERROR;
 	bool room = devices != NULL;
-	while (statement && room && count < DG__DEVICES_MAX && (step = sqlite3_step(statement)) == SQLITE_ROW)
+	while (statement && room && count < DG__DEVICES_MAX &&
+		(step = sqlite3_step(statement)) == SQLITE_ROW)
 		room = read_device(statement, &devices[count++]);
 	dg_err err = DG_OK;
 	if (!room)
@@ -117,9 +121,10 @@ dg_err dg__store_get_value(
 	dg__store *store, const dg__value_key *key, char **ret_json, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement = dg__store_prepare(store,
-		"SELECT json FROM value WHERE backend = ? AND hardware = ? AND driver = ? AND engine = ?"
-		" AND key = ?");
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "SELECT json FROM value WHERE backend = ? AND hardware = "
+					 "? AND driver = ? AND engine = ?"
+					 " AND key = ?");
 	int step = SQLITE_ERROR;
 	dg_err err = DG_OK;
 	if (statement) {
@@ -142,9 +147,10 @@ dg_err dg__store_each_value(dg__store *store, const dg__value_key *key,
 	void (*visit)(const char *json, void *user), void *user, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement = dg__store_prepare(store,
-		"SELECT json FROM value WHERE backend = ? AND hardware = ? AND driver = ? AND engine = ?"
-		" ORDER BY key LIMIT 1024");
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "SELECT json FROM value WHERE backend = ? AND hardware = "
+					 "? AND driver = ? AND engine = ?"
+					 " ORDER BY key LIMIT 1024");
 	int step = SQLITE_ERROR;
 	if (statement)
 		bind_value_key(statement, key);
@@ -164,13 +170,15 @@ dg_err dg__store_add_token(dg__store *store, const dg__token *token, dg_error *r
 	if (statement) {
 		dg__store_bind_text(statement, 1, token->name);
 		sqlite3_bind_int64(statement, 2, token->scopes);
-		sqlite3_bind_blob(statement, 3, token->sha256, sizeof(token->sha256), SQLITE_TRANSIENT);
+		sqlite3_bind_blob(
+			statement, 3, token->sha256, sizeof(token->sha256), SQLITE_TRANSIENT);
 		sqlite3_bind_int64(statement, 4, token->created_at_ms);
 		sqlite3_bind_int64(statement, 5, token->expires_at_ms);
 	}
 	dg_err err = dg__store_run_take(store, statement, cannot_write, reterr);
 	if (err == DG_OK && sqlite3_changes(store->db) == 0)
-		err = dg_error_set(reterr, DG_EINVALID, "there is a token named '%s' already; names are not used again",
+		err = dg_error_set(reterr, DG_EINVALID,
+			"there is a token named '%s' already; names are not used again",
 			token->name);
 	dg__store_unlock(store);
 	return err;
@@ -179,7 +187,8 @@ dg_err dg__store_add_token(dg__store *store, const dg__token *token, dg_error *r
 dg_err dg__store_revoke_token(dg__store *store, const char *name, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement = dg__store_prepare(store, "UPDATE token SET revoked = 1 WHERE name = ?");
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "UPDATE token SET revoked = 1 WHERE name = ?");
 	if (statement)
 		dg__store_bind_text(statement, 1, name);
 	dg_err err = dg__store_run_take(store, statement, cannot_write, reterr);
@@ -192,7 +201,8 @@ dg_err dg__store_revoke_token(dg__store *store, const char *name, dg_error *rete
 static void read_token(sqlite3_stmt *statement, dg__token *token)
 {
 	memset(token, 0, sizeof(*token));
-	snprintf(token->name, sizeof(token->name), "%s", (const char *)sqlite3_column_text(statement, 0));
+	snprintf(token->name, sizeof(token->name), "%s",
+		(const char *)sqlite3_column_text(statement, 0));
 	token->scopes = (unsigned)sqlite3_column_int64(statement, 1) & 0xfu;
 	const void *hash = sqlite3_column_blob(statement, 2);
 	if (hash && sqlite3_column_bytes(statement, 2) == (int)sizeof(token->sha256))
@@ -204,11 +214,13 @@ static void read_token(sqlite3_stmt *statement, dg__token *token)
 	token->revoked = token->revoked || sqlite3_column_int(statement, 5);
 }
 
-dg_err dg__store_tokens(dg__store *store, dg__token **ret_tokens, size_t *ret_count, dg_error *reterr)
+dg_err dg__store_tokens(
+	dg__store *store, dg__token **ret_tokens, size_t *ret_count, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement = dg__store_prepare(store,
-		"SELECT name, scopes, sha256, created, expires, revoked FROM token ORDER BY created, name");
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "SELECT name, scopes, sha256, created, expires, revoked "
+					 "FROM token ORDER BY created, name");
 	dg__token *tokens = NULL;
 	size_t count = 0, room = 0;
 	int step = SQLITE_ERROR;
@@ -242,9 +254,10 @@ dg_err dg__store_tokens(dg__store *store, dg__token **ret_tokens, size_t *ret_co
 dg_err dg__store_token_version(dg__store *store, int64_t *ret_version, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement = dg__store_prepare(store,
-		"SELECT data_version * 1000000007 + (SELECT coalesce(sum(rowid * 31 + revoked * 17 + 1), 0)"
-		" FROM token) FROM pragma_data_version");
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "SELECT data_version * 1000000007 + (SELECT "
+					 "coalesce(sum(rowid * 31 + revoked * 17 + 1), 0)"
+					 " FROM token) FROM pragma_data_version");
 	dg_err err = DG_OK;
 	if (statement && sqlite3_step(statement) == SQLITE_ROW)
 		*ret_version = sqlite3_column_int64(statement, 0);
@@ -259,8 +272,8 @@ dg_err dg__store_audit(
 	dg__store *store, const char *who, const char *what, const char *device, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement =
-		dg__store_prepare(store, "INSERT INTO audit(at, who, what, device) VALUES(?, ?, ?, ?)");
+	sqlite3_stmt *statement = dg__store_prepare(
+		store, "INSERT INTO audit(at, who, what, device) VALUES(?, ?, ?, ?)");
 	if (statement) {
 		sqlite3_bind_int64(statement, 1, dg__clock_unix_ms());
 		dg__store_bind_text(statement, 2, who);
@@ -270,8 +283,8 @@ dg_err dg__store_audit(
 	dg_err err = dg__store_run_take(store, statement, cannot_write, reterr);
 	if (err == DG_OK && sqlite3_last_insert_rowid(store->db) % 1000 == 0)
 		err = dg__store_run_take(store,
-			dg__store_prepare(store,
-				"DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - " AUDIT_MAX),
+			dg__store_prepare(store, "DELETE FROM audit WHERE id <= (SELECT max(id) "
+						 "FROM audit) - " AUDIT_MAX),
 			cannot_write, reterr);
 	dg__store_unlock(store);
 	return err;

@@ -37,7 +37,8 @@ static dg_err openssl_fault(const char *what, dg_error *reterr)
 	unsigned long code = ERR_get_error();
 	ERR_error_string_n(code, text, sizeof(text));
 	ERR_clear_error();
-	return dg_error_native(reterr, DG_ECONFIG, "openssl", 0, "%s: %s", what, code ? text : "failed");
+	return dg_error_native(
+		reterr, DG_ECONFIG, "openssl", 0, "%s: %s", what, code ? text : "failed");
 }
 
 /* curl's form: base64 of SHA-256 over the public key's SubjectPublicKeyInfo (RFC 7469). */
@@ -78,8 +79,8 @@ static int no_password(char *buf, int size, int writing, void *user)
 }
 
 /* Certificate and key parse, belong together, and are valid now. */
-static dg_err check_pair(dg__tls_pair *pair, const char *certificate_name, const char *key_name,
-	dg_error *reterr)
+static dg_err check_pair(
+	dg__tls_pair *pair, const char *certificate_name, const char *key_name, dg_error *reterr)
 {
 	BIO *in = BIO_new_mem_buf(pair->certificate_pem, -1);
 	X509 *certificate = in ? PEM_read_bio_X509(in, NULL, no_password, NULL) : NULL;
@@ -93,7 +94,8 @@ static dg_err check_pair(dg__tls_pair *pair, const char *certificate_name, const
 		snprintf(what, sizeof(what), "%.300s holds no PEM certificate", certificate_name);
 		err = openssl_fault(what, reterr);
 	} else if (!key) {
-		snprintf(what, sizeof(what), "%.300s holds no PEM key without a passphrase", key_name);
+		snprintf(what, sizeof(what), "%.300s holds no PEM key without a passphrase",
+			key_name);
 		err = openssl_fault(what, reterr);
 	} else if (X509_check_private_key(certificate, key) != 1) {
 		err = dg_error_set(reterr, DG_ECONFIG, "%.200s and %.200s do not belong together",
@@ -117,8 +119,9 @@ static char *read_pem(const char *path, dg_error *reterr)
 	if (length > 0 && length < PEM_MAX && !memchr(text, '\0', length)) {
 		text[length] = '\0';
 	} else {
-		dg_error_native(reterr, DG_ECONFIG, "open", f ? 0 : errno, "%.300s cannot be read as PEM%s%s",
-			path, f ? "" : ": ", f ? "" : strerror(errno));
+		dg_error_native(reterr, DG_ECONFIG, "open", f ? 0 : errno,
+			"%.300s cannot be read as PEM%s%s", path, f ? "" : ": ",
+			f ? "" : strerror(errno));
 		free(text);
 		text = NULL;
 	}
@@ -143,18 +146,22 @@ static void list_names(const dg__config *config, char *buf, size_t size)
 	char host[256] = "";
 	size_t length = (size_t)snprintf(buf, size, "IP:127.0.0.1,IP:::1,DNS:localhost");
 	(void)gethostname(host, sizeof(host) - 1);
-	if (*host && strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
-			     strlen(host))
+	if (*host &&
+		strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
+			strlen(host))
 		length += (size_t)snprintf(buf + length, size - length, ",DNS:%s", host);
-	for (size_t i = 0; i < config->listen_count + config->name_count && length + 300 < size; i++) {
+	for (size_t i = 0; i < config->listen_count + config->name_count && length + 300 < size;
+		i++) {
 		bool listener = i < config->listen_count;
 		const char *name =
 			listener ? config->listen[i].host : config->names[i - config->listen_count];
 		unsigned char any[16];
-		bool address = inet_pton(AF_INET, name, any) == 1 || inet_pton(AF_INET6, name, any) == 1;
+		bool address =
+			inet_pton(AF_INET, name, any) == 1 || inet_pton(AF_INET6, name, any) == 1;
 		if (strpbrk(name, ",%\"\\\n") || (listener && !address))
 			continue;
-		length += (size_t)snprintf(buf + length, size - length, ",%s:%s", address ? "IP" : "DNS", name);
+		length += (size_t)snprintf(
+			buf + length, size - length, ",%s:%s", address ? "IP" : "DNS", name);
 	}
 }
 
@@ -190,8 +197,8 @@ static bool fill_certificate(X509 *certificate, EVP_PKEY *key, const char *names
 	       X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) &&
 	       X509_gmtime_adj(X509_getm_notAfter(certificate), YEARS_10) &&
 	       X509_set_pubkey(certificate, key) == 1 &&
-	       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"devgate", -1, -1,
-		       0) == 1 &&
+	       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+		       (const unsigned char *)"devgate", -1, -1, 0) == 1 &&
 	       X509_set_issuer_name(certificate, name) == 1 &&
 	       add_extension(certificate, NID_subject_alt_name, names) &&
 	       add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -248,7 +255,8 @@ static dg_err keep(dg__store *store, dg__tls_pair *pair, dg_error *reterr)
 			     : dg_error_set(reterr, DG_ENOMEM, NULL);
 }
 
-static dg_err load_kept(const dg__config *config, dg__store *store, dg__tls_pair *pair, dg_error *reterr)
+static dg_err load_kept(
+	const dg__config *config, dg__store *store, dg__tls_pair *pair, dg_error *reterr)
 {
 	dg_error why;
 	char *kept = NULL;
@@ -281,8 +289,8 @@ static dg_err write_pin(const dg__config *config, const char *pin, dg_error *ret
 		written = false;
 	if (written && rename(fresh, path) == 0)
 		return DG_OK;
-	return dg_error_native(reterr, DG_ESTATE, "write", errno, "%.300s cannot be written: %s", path,
-		strerror(errno));
+	return dg_error_native(reterr, DG_ESTATE, "write", errno, "%.300s cannot be written: %s",
+		path, strerror(errno));
 }
 
 dg_err dg__tls_load(

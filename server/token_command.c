@@ -23,11 +23,11 @@ typedef struct words {
 	bool json;
 } words;
 
-static const char usage[] =
-	"usage: devgated token create --name NAME --scopes LIST [--expires 30d|12h|90m] [--state-dir DIR] "
-	"[--json]\n"
-	"       devgated token list [--state-dir DIR] [--json]\n"
-	"       devgated token revoke NAME [--state-dir DIR]\n";
+static const char usage[] = "usage: devgated token create --name NAME --scopes LIST [--expires "
+			    "30d|12h|90m] [--state-dir DIR] "
+			    "[--json]\n"
+			    "       devgated token list [--state-dir DIR] [--json]\n"
+			    "       devgated token revoke NAME [--state-dir DIR]\n";
 
 static int complain(const char *text, bool with_usage)
 {
@@ -40,8 +40,8 @@ static bool read_words(int argc, char **argv, words *w)
 	const struct {
 		const char *flag;
 		const char **where;
-	} flags[] = { { "--name", &w->name }, { "--scopes", &w->scopes }, { "--expires", &w->expires },
-		{ "--state-dir", &w->state_dir } };
+	} flags[] = { { "--name", &w->name }, { "--scopes", &w->scopes },
+		{ "--expires", &w->expires }, { "--state-dir", &w->state_dir } };
 	for (int i = 1; i < argc; i++) {
 		size_t f = 0;
 		while (f < 4 && strcmp(argv[i], flags[f].flag) != 0)
@@ -100,10 +100,12 @@ static int create(dg__store *store, const words *w)
 	int64_t span = w->expires ? read_span_ms(w->expires) : 0;
 	if (!w->name || !dg__token_name_ok(w->name))
 		return complain("--name needs 1 to 63 letters, digits, and ._-", true);
-	if (!w->scopes || dg__scopes_parse(w->scopes, &token.scopes, &why) != DG_OK || !token.scopes)
+	if (!w->scopes || dg__scopes_parse(w->scopes, &token.scopes, &why) != DG_OK ||
+		!token.scopes)
 		return complain(w->scopes && *w->scopes ? why.text : "--scopes needs a list", true);
 	if (w->expires && !span)
-		return complain("--expires needs a span like 30d, 12h or 90m, of ten years at most", true);
+		return complain(
+			"--expires needs a span like 30d, 12h or 90m, of ten years at most", true);
 	if (!make_secret(secret))
 		return complain("no random bytes", false);
 	snprintf(token.name, sizeof(token.name), "%s", w->name);
@@ -148,19 +150,21 @@ static int list(dg__store *store, bool json)
 	if (json)
 		printf("{\"tokens\":[");
 	else if (count)
-		printf("%-24s %-28s %-8s %-21s %s\n", "name", "scopes", "state", "created", "expires");
+		printf("%-24s %-28s %-8s %-21s %s\n", "name", "scopes", "state", "created",
+			"expires");
 	for (size_t i = 0; i < count; i++) {
 		char scopes[64], created[32], expires[32];
 		dg__scopes_format(tokens[i].scopes, scopes, sizeof(scopes));
 		format_time(tokens[i].created_at_ms, created);
 		format_time(tokens[i].expires_at_ms, expires);
 		if (!json) {
-			printf("%-24s %-28s %-8s %-21s %s\n", tokens[i].name, scopes, state_of(&tokens[i]), created,
-				expires);
+			printf("%-24s %-28s %-8s %-21s %s\n", tokens[i].name, scopes,
+				state_of(&tokens[i]), created, expires);
 			continue;
 		}
 		const char *quote = tokens[i].expires_at_ms ? "\"" : "";
-		printf("%s{\"name\":\"%s\",\"scopes\":\"%s\",\"state\":\"%s\",\"created_at\":\"%s\","
+		printf("%s{\"name\":\"%s\",\"scopes\":\"%s\",\"state\":\"%s\",\"created_at\":\"%"
+		       "s\","
 		       "\"expires_at\":%s%s%s}",
 			i ? "," : "", tokens[i].name, scopes, state_of(&tokens[i]), created, quote,
 			tokens[i].expires_at_ms ? expires : "null", quote);
@@ -201,8 +205,9 @@ int dg__auth_token_command(int argc, char **argv)
 	dg_error why;
 	if (dg__store_open(directory, &store, &why) != DG_OK)
 		return complain(why.text, false);
-	int status = *w.verb == 'c' ? create(store, &w) : *w.verb == 'l' ? list(store, w.json)
-									 : revoke(store, w.name);
+	int status = *w.verb == 'c'   ? create(store, &w)
+		     : *w.verb == 'l' ? list(store, w.json)
+				      : revoke(store, w.name);
 	dg__store_close(store);
 	return status;
 }

@@ -12,7 +12,8 @@
 
 bool dg__token_name_ok(const char *name)
 {
-	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	size_t length =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 	return length > 0 && length < sizeof(((dg__token *)0)->name) && !name[length];
 }
 
@@ -74,7 +75,8 @@ static int read_line(char *line, dg__token *token, dg_error *why)
 	return -1;
 }
 
-static dg_err read_lines(FILE *f, const char *path, dg__token *tokens, size_t *ret_count, dg_error *reterr)
+static dg_err read_lines(
+	FILE *f, const char *path, dg__token *tokens, size_t *ret_count, dg_error *reterr)
 {
 	char line[512];
 	size_t count = 0;
@@ -89,7 +91,8 @@ static dg_err read_lines(FILE *f, const char *path, dg__token *tokens, size_t *r
 		else
 			got = read_line(line, &tokens[count], &why);
 		if (got < 0)
-			return dg_error_set(reterr, DG_ECONFIG, "%.200s, line %u: %s", path, number, why.text);
+			return dg_error_set(
+				reterr, DG_ECONFIG, "%.200s, line %u: %s", path, number, why.text);
 		count += (size_t)got;
 	}
 	if (ferror(f))
@@ -103,8 +106,8 @@ dg_err dg__tokens_file_read(
 {
 	FILE *f = fopen(path, "rb");
 	if (!f)
-		return dg_error_native(reterr, DG_ECONFIG, "open", errno, "%.300s cannot be read: %s", path,
-			strerror(errno));
+		return dg_error_native(reterr, DG_ECONFIG, "open", errno,
+			"%.300s cannot be read: %s", path, strerror(errno));
 	dg__token *tokens = calloc(TOKENS_MAX + 1, sizeof(*tokens));
 	dg_err err = tokens ? read_lines(f, path, tokens, ret_count, reterr)
 			    : dg_error_set(reterr, DG_ENOMEM, NULL);

@@ -193,8 +193,8 @@ static void record(const char *method, const char *path, const dg_test_reply *re
 	const char *file = getenv("DG_RECORD");
 	if (!file || !*file || reply->status == 0)
 		return;
-	json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:s}", "method", method, "path", path, "status",
-		reply->status, "content_type", reply->content_type, "body", reply->body);
+	json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:s}", "method", method, "path", path,
+		"status", reply->status, "content_type", reply->content_type, "body", reply->body);
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	json_decref(line);
 	int fd = text ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
@@ -221,8 +221,8 @@ static void set_trust(CURL *curl, const dg_test_gateway *gateway)
 	curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, gateway->pin);
 }
 
-dg_test_reply dg_test_ask_within(const dg_test_gateway *gateway, const char *method, const char *path,
-	const char *const *headers, const char *body, long timeout_ms)
+dg_test_reply dg_test_ask_within(const dg_test_gateway *gateway, const char *method,
+	const char *path, const char *const *headers, const char *body, long timeout_ms)
 {
 	dg_test_reply reply = { .status = 0 };
 	gathered content = { NULL, 0 }, head = { NULL, 0 };
@@ -303,7 +303,8 @@ const char *dg_test_reply_header(const dg_test_reply *reply, const char *name)
 
 int dg_test_connect(const dg_test_gateway *gateway)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)gateway->port) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)gateway->port) };
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {

@@ -25,9 +25,11 @@ typedef struct dg_test_gateway {
  * @param env   "NAME=value" besides PATH, ends with NULL; NULL: none.
  */
 dg_test_gateway dg_test_gateway_start(const char *const *args, const char *const *env);
-/** SIGTERM; how long it took to end in milliseconds (killed after 10 s); its exit status in *ret_status. */
+/** SIGTERM; how long it took to end in milliseconds (killed after 10 s); its exit status in
+ * *ret_status. */
 long long dg_test_gateway_stop(dg_test_gateway *gateway, int *ret_status);
-/** Run devgated to its end (10 s) and give its exit status; what it said on standard error in buf. */
+/** Run devgated to its end (10 s) and give its exit status; what it said on standard error in buf.
+ * */
 int dg_test_gateway_run(const char *const *args, const char *const *env, char *buf, size_t size);
 
 /** A reply. Owned; dg_test_reply_finish(). */
@@ -39,7 +41,8 @@ typedef struct dg_test_reply {
 } dg_test_reply;
 
 /**
- * Ask. Trusts the gateway's pin. Every exchange with a reply is appended to the file $DG_RECORD, where
+ * Ask. Trusts the gateway's pin. Every exchange with a reply is appended to the file $DG_RECORD,
+ * where
  * that is set.
  *
  * @param headers  "Name: value", ends with NULL; NULL: none.
@@ -48,18 +51,20 @@ typedef struct dg_test_reply {
 dg_test_reply dg_test_ask(const dg_test_gateway *gateway, const char *method, const char *path,
 	const char *const *headers, const char *body);
 /** As dg_test_ask(), with a time limit of its own (60 s there). */
-dg_test_reply dg_test_ask_within(const dg_test_gateway *gateway, const char *method, const char *path,
-	const char *const *headers, const char *body, long timeout_ms);
+dg_test_reply dg_test_ask_within(const dg_test_gateway *gateway, const char *method,
+	const char *path, const char *const *headers, const char *body, long timeout_ms);
 void dg_test_reply_finish(dg_test_reply *reply);
 /** A header's value from the reply's head, or NULL; static buffer of the calling thread. */
 const char *dg_test_reply_header(const dg_test_reply *reply, const char *name);
 
-/** Send bytes as they are to a plain gateway, and give what comes until it closes (owned) or timeout. */
+/** Send bytes as they are to a plain gateway, and give what comes until it closes (owned) or
+ * timeout. */
 char *dg_test_raw(const dg_test_gateway *gateway, const char *bytes, size_t length, int timeout_ms);
 /** A plain connection to the gateway's port; -1: refused. */
 int dg_test_connect(const dg_test_gateway *gateway);
 
-/** Resident memory of a process in KiB, and its open descriptors; -1 where the system does not tell. */
+/** Resident memory of a process in KiB, and its open descriptors; -1 where the system does not
+ * tell. */
 long dg_test_rss_kib(pid_t pid);
 long dg_test_descriptors(pid_t pid);
 /** Whether a process that is no child of ours has ended, or does within timeout_ms. */

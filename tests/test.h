@@ -27,7 +27,8 @@ void dg_test_skip(const char *what, const char *reason);
 
 /** Path of a fixture; static buffer of the calling thread, good until its next call. */
 const char *dg_test_fixture(const char *relative);
-/** Whole content of a file, NUL-terminated; owned, free(). Fails the case and gives "" if unreadable. */
+/** Whole content of a file, NUL-terminated; owned, free(). Fails the case and gives "" if
+ * unreadable. */
 char *dg_test_read_file(const char *path, size_t *ret_length);
 /** A new empty directory; owned, free(); removed with its content when the program ends. */
 char *dg_test_temp_dir(void);
@@ -36,7 +37,10 @@ long long dg_test_now_ms(void);
 /** Sleep. */
 void dg_test_sleep_ms(unsigned ms);
 
-#define DG_TEST(function) { #function, function }
+#define DG_TEST(function) \
+	{ \
+#function, function \
+	}
 #define DG_TEST_MAIN(suite, cases) \
 	int main(void) \
 	{ \

@@ -1,4 +1,5 @@
-/* What a running gateway does with bytes that no proper client sends. Plain HTTP, so that they can be
+/* What a running gateway does with bytes that no proper client sends. Plain HTTP, so that they can
+ * be
  * written by hand. */
 #include <poll.h>
 #include <signal.h>
@@ -23,7 +24,8 @@ static void test_start(void)
 	CU_ASSERT_STRING_EQUAL(gateway.pin, "");
 }
 
-/* The status of the first reply; 0: the connection was closed without one; -1: a reply of no HTTP. */
+/* The status of the first reply; 0: the connection was closed without one; -1: a reply of no HTTP.
+ * */
 static int status_of(const char *reply)
 {
 	if (!*reply)
@@ -39,11 +41,13 @@ static void test_malformed__each_has_its_answer(void)
 		const char *says;
 	} cases[] = {
 		{ "no host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "" },
-		{ "two hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400,
+		{ "two hosts",
+			"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400,
 			"bad_request" },
 		{ "foreign host", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421,
 			"misdirected_host" },
-		{ "odd host", "GET /healthz HTTP/1.1\r\nHost: local host:x\r\n\r\n", 400, "bad_request" },
+		{ "odd host", "GET /healthz HTTP/1.1\r\nHost: local host:x\r\n\r\n", 400,
+			"bad_request" },
 		{ "two lengths",
 			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
 			"Content-Length: 3\r\n\r\n[]x",
@@ -53,14 +57,19 @@ static void test_malformed__each_has_its_answer(void)
 			"Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
 			400, "" },
 		{ "negative length",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: -2\r\n\r\n[]", 400, "" },
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			"-2\r\n\r\n[]",
+			400, "" },
 		{ "huge length",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n[]",
+			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			"99999999999\r\n\r\n[]",
 			413, "body_too_large" },
-		{ "no path", "GET nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "bad_request" },
+		{ "no path", "GET nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
+			"bad_request" },
 		{ "unknown method", "BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
 			"method_not_allowed" },
-		{ "escape to nothing", "GET /v1/%c HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "bad_request" },
+		{ "escape to nothing", "GET /v1/%c HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
+			"bad_request" },
 		{ "two credentials",
 			"GET /v1/devices HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\n"
 			"Authorization: Bearer b\r\n\r\n",
@@ -70,8 +79,8 @@ static void test_malformed__each_has_its_answer(void)
 		char *reply = dg_test_raw(&gateway, cases[i].bytes, strlen(cases[i].bytes), 400);
 		int status = status_of(reply);
 		if (status != cases[i].status || !strstr(reply, cases[i].says))
-			printf("\n    %s: status %d, expected %d: %.200s\n", cases[i].what, status, cases[i].status,
-				reply);
+			printf("\n    %s: status %d, expected %d: %.200s\n", cases[i].what, status,
+				cases[i].status, reply);
 		CU_ASSERT_EQUAL(status, cases[i].status);
 		CU_ASSERT_PTR_NOT_NULL(strstr(reply, cases[i].says));
 		free(reply);
@@ -105,7 +114,8 @@ static void test_headers__too_many_bytes_are_431(void)
 	size_t n = (size_t)snprintf(bytes, 40000, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n");
 	for (unsigned i = 0; i < 300; i++)
 		n += (size_t)snprintf(bytes + n, 40000 - n, "X-%u: %s\r\n", i,
-			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaa");
 	n += (size_t)snprintf(bytes + n, 40000 - n, "\r\n");
 	char *reply = dg_test_raw(&gateway, bytes, n, 500);
 	int status = status_of(reply);
@@ -157,9 +167,13 @@ static long long drip(const char *bytes, unsigned pause_ms)
 
 static void test_slow__a_deadline_covers_the_whole_request(void)
 {
-	long long head = drip("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaa", 100);
+	long long head = drip(
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaa",
+		100);
 	CU_ASSERT(head >= 1200 && head < 3500);
-	long long body = drip("POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90\r\n\r\n[[[[[[[[[", 50);
+	long long body = drip("POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+			      "90\r\n\r\n[[[[[[[[[",
+		50);
 	CU_ASSERT(body >= 1200 && body < 7500);
 	long long nothing = drip("", 100);
 	CU_ASSERT(nothing >= 1200 && nothing < 3500);
@@ -167,8 +181,9 @@ static void test_slow__a_deadline_covers_the_whole_request(void)
 
 static void test_vanished_clients__leave_nothing_behind(void)
 {
-	static const char whole[] = "POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n"
-				    "Content-Type: application/json\r\n\r\n[\"cpu\"]\n";
+	static const char whole[] =
+		"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n"
+		"Content-Type: application/json\r\n\r\n[\"cpu\"]\n";
 	long before_rss = 0;
 	long before_fds = dg_test_descriptors(gateway.pid);
 	/* The first third shows how many there are at once; from then on nothing may grow. */
@@ -194,7 +209,8 @@ static void test_stop(void)
 {
 	int status = -1;
 	/* Connections that do nothing do not hold it up. */
-	int idle[3] = { dg_test_connect(&gateway), dg_test_connect(&gateway), dg_test_connect(&gateway) };
+	int idle[3] = { dg_test_connect(&gateway), dg_test_connect(&gateway),
+		dg_test_connect(&gateway) };
 	CU_ASSERT(dg_test_gateway_stop(&gateway, &status) < 2500);
 	CU_ASSERT_EQUAL(status, 0);
 	for (size_t i = 0; i < 3; i++)

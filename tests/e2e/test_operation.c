@@ -15,7 +15,8 @@
 #include "tests/test.h"
 
 static const char measure_long[] =
-	"{\"keys\":[\"compute:f32\",\"compute:f64\",\"compute:i32\",\"compute:i64\",\"compute:i16\","
+	"{\"keys\":[\"compute:f32\",\"compute:f64\",\"compute:i32\",\"compute:i64\",\"compute:"
+	"i16\","
 	"\"memory\",\"memory:read\",\"memory:write\"],\"refresh\":true,\"sustained\":true}";
 static const char *const as_json[] = { "Content-Type: application/json", NULL };
 
@@ -32,13 +33,16 @@ static void expect_refusal(const char *const *args, const char *phrase)
 static void test_configuration__wrong_values_are_refused_at_start(void)
 {
 	static const char *const open[] = { "bare", "--ephemeral", "--listen", "0.0.0.0:0", NULL };
-	static const char *const plain[] = { "bare", "--ephemeral", "--listen", "0.0.0.0:0", "--plain-http",
-		"--no-auth", NULL };
+	static const char *const plain[] = { "bare", "--ephemeral", "--listen", "0.0.0.0:0",
+		"--plain-http", "--no-auth", NULL };
 	static const char *const unknown[] = { "bare", "--ephemeral", "--lisen", "x", NULL };
-	static const char *const address[] = { "bare", "--ephemeral", "--listen", "nowhere:1", NULL };
-	static const char *const port[] = { "bare", "--ephemeral", "--listen", "127.0.0.1:99999", NULL };
+	static const char *const address[] = { "bare", "--ephemeral", "--listen", "nowhere:1",
+		NULL };
+	static const char *const port[] = { "bare", "--ephemeral", "--listen", "127.0.0.1:99999",
+		NULL };
 	static const char *const number[] = { "bare", "--ephemeral", "--max-queue", "many", NULL };
-	static const char *const scope[] = { "bare", "--ephemeral", "--loopback-scopes", "write", NULL };
+	static const char *const scope[] = { "bare", "--ephemeral", "--loopback-scopes", "write",
+		NULL };
 	static const char *const half[] = { "bare", "--ephemeral", "--cert", "/nowhere", NULL };
 	static const char *const operand[] = { "bare", "--ephemeral", "serve", NULL };
 	expect_refusal(open, "--no-auth");
@@ -70,7 +74,8 @@ static void test_file__faults_name_line_and_expectation(void)
 	expect_refusal(args, "line 2");
 	write_file(path, "ephemeral = true\n[elsewhere]\nlisten = 127.0.0.1:1\n");
 	expect_refusal(args, "[elsewhere]");
-	write_file(path, "; a comment\n[devgated]\nephemeral = yes\nlisten = 127.0.0.1:0, [::1]:0\n");
+	write_file(
+		path, "; a comment\n[devgated]\nephemeral = yes\nlisten = 127.0.0.1:0, [::1]:0\n");
 	char said[512];
 	CU_ASSERT_EQUAL(dg_test_gateway_run(args, NULL, said, sizeof(said)), 0);
 	free(directory);
@@ -90,17 +95,20 @@ static void test_state__damaged_newer_and_unwritable_are_told_apart(void)
 	char *directory = dg_test_temp_dir(), path[512], said[2048];
 	const char *const args[] = { "bare", "--state-dir", directory, "--check-config", NULL };
 	snprintf(path, sizeof(path), "%s/state.db", directory);
-	write_file(path, "this is no database, but long enough to be taken for one at a first glance......."
-			 "................................................................................");
+	write_file(path,
+		"this is no database, but long enough to be taken for one at a first glance......."
+		"................................................................................");
 	CU_ASSERT_EQUAL(dg_test_gateway_run(args, NULL, said, sizeof(said)), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "move the damaged file"));
-	const char *const nowhere[] = { "bare", "--state-dir", "/proc/nowhere", "--check-config", NULL };
+	const char *const nowhere[] = { "bare", "--state-dir", "/proc/nowhere", "--check-config",
+		NULL };
 	CU_ASSERT_EQUAL(dg_test_gateway_run(nowhere, NULL, said, sizeof(said)), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "/proc/nowhere"));
 	free(directory);
 }
 
-static void make_token(const char *directory, const char *name, const char *scopes, char *token, size_t size)
+static void make_token(
+	const char *directory, const char *name, const char *scopes, char *token, size_t size)
 {
 	const char *const args[] = { "bare", "token", "create", "--name", name, "--scopes", scopes,
 		"--state-dir", directory, NULL };
@@ -134,16 +142,18 @@ static void test_tokens__scopes_and_revocation_while_running(void)
 	dg_test_reply_finish(&reply);
 	CU_ASSERT_EQUAL(ask_as(&g, reader, "GET", "/v1/devices", NULL), 200);
 	CU_ASSERT_EQUAL(
-		ask_as(&g, reader, "POST", "/v1/devices/cpu/throughput", "{\"keys\":[\"launch\"]}"), 403);
-	CU_ASSERT_EQUAL(
-		ask_as(&g, reader, "POST", "/v1/devices/cpu/roofline",
-			"{\"flops\":1,\"bytes\":1,\"dtype\":\"f32\"}"),
+		ask_as(&g, reader, "POST", "/v1/devices/cpu/throughput", "{\"keys\":[\"launch\"]}"),
+		403);
+	CU_ASSERT_EQUAL(ask_as(&g, reader, "POST", "/v1/devices/cpu/roofline",
+				"{\"flops\":1,\"bytes\":1,\"dtype\":\"f32\"}"),
 		409);
 	make_token(directory, "measurer", "read,measure", measurer, sizeof(measurer));
 	dg_test_sleep_ms(1200);
-	CU_ASSERT_EQUAL(
-		ask_as(&g, measurer, "POST", "/v1/devices/cpu/throughput", "{\"keys\":[\"launch\"]}"), 200);
-	const char *const revoke[] = { "bare", "token", "revoke", "reader", "--state-dir", directory, NULL };
+	CU_ASSERT_EQUAL(ask_as(&g, measurer, "POST", "/v1/devices/cpu/throughput",
+				"{\"keys\":[\"launch\"]}"),
+		200);
+	const char *const revoke[] = { "bare", "token", "revoke", "reader", "--state-dir",
+		directory, NULL };
 	char said[512];
 	CU_ASSERT_EQUAL(dg_test_gateway_run(revoke, NULL, said, sizeof(said)), 0);
 	dg_test_sleep_ms(1200);
@@ -167,9 +177,10 @@ static void test_jobs__are_seen_by_their_creator_alone(void)
 	dg_test_gateway g = dg_test_gateway_start(args, NULL);
 	char header[160];
 	snprintf(header, sizeof(header), "Authorization: Bearer %s", one);
-	const char *const headers[] = { header, "Content-Type: application/json", "Prefer: respond-async",
-		NULL };
-	dg_test_reply reply = dg_test_ask(&g, "POST", "/v1/devices/cpu/throughput", headers, measure_long);
+	const char *const headers[] = { header, "Content-Type: application/json",
+		"Prefer: respond-async", NULL };
+	dg_test_reply reply =
+		dg_test_ask(&g, "POST", "/v1/devices/cpu/throughput", headers, measure_long);
 	CU_ASSERT_EQUAL(reply.status, 202);
 	const char *location = dg_test_reply_header(&reply, "Location");
 	snprintf(path, sizeof(path), "%s", location ? location : "");
@@ -190,8 +201,8 @@ static void test_values_and_ids__stay_over_a_restart(void)
 	dg_test_gateway g = dg_test_gateway_start(args, NULL);
 	char pin[80];
 	snprintf(pin, sizeof(pin), "%s", g.pin);
-	dg_test_reply reply =
-		dg_test_ask(&g, "POST", "/v1/devices/cpu/throughput", as_json, "{\"keys\":[\"compute:f32\"]}");
+	dg_test_reply reply = dg_test_ask(
+		&g, "POST", "/v1/devices/cpu/throughput", as_json, "{\"keys\":[\"compute:f32\"]}");
 	CU_ASSERT_EQUAL(reply.status, 200);
 	dg_test_reply_finish(&reply);
 	CU_ASSERT_EQUAL(kill(g.pid, SIGKILL), 0);
@@ -217,7 +228,8 @@ typedef struct question {
 static void *ask_in_thread(void *user)
 {
 	question *q = user;
-	dg_test_reply reply = dg_test_ask(q->gateway, "POST", "/v1/devices/cpu/throughput", as_json, q->body);
+	dg_test_reply reply =
+		dg_test_ask(q->gateway, "POST", "/v1/devices/cpu/throughput", as_json, q->body);
 	q->status = reply.status;
 	q->elapsed_ms = reply.elapsed_ms;
 	snprintf(q->said, sizeof(q->said), "%s", reply.body);
@@ -252,8 +264,8 @@ static void test_worker__killed_in_a_measurement_costs_that_request_only(void)
 	CU_ASSERT_EQUAL(q.status, 503);
 	CU_ASSERT_PTR_NOT_NULL(strstr(q.said, "\"worker_died\""));
 	CU_ASSERT_PTR_NOT_NULL(strstr(q.said, "signal 9"));
-	dg_test_reply next = dg_test_ask(
-		&g, "POST", "/v1/devices/cpu/throughput", as_json, "{\"keys\":[\"launch\"],\"refresh\":true}");
+	dg_test_reply next = dg_test_ask(&g, "POST", "/v1/devices/cpu/throughput", as_json,
+		"{\"keys\":[\"launch\"],\"refresh\":true}");
 	CU_ASSERT_EQUAL(next.status, 200);
 	CU_ASSERT_PTR_NOT_NULL(strstr(next.body, "\"status\":\"ok\""));
 	dg_test_reply_finish(&next);
@@ -270,7 +282,9 @@ static void test_equal_requests__share_one_run(void)
 	pthread_t thread[3];
 	long long before = dg_test_now_ms();
 	for (unsigned i = 0; i < 3; i++) {
-		q[i] = (question){ &g, "{\"keys\":[\"compute:f32\",\"compute:f64\"],\"refresh\":true,\"sustained\":true}",
+		q[i] = (question){ &g,
+			"{\"keys\":[\"compute:f32\",\"compute:f64\"],\"refresh\":true,"
+			"\"sustained\":true}",
 			0, "", 0 };
 		pthread_create(&thread[i], NULL, ask_in_thread, &q[i]);
 	}
@@ -322,7 +336,8 @@ static void test_sighup__keeps_the_last_good_certificate(void)
 	snprintf(cert, sizeof(cert), "%s/cert.pem", directory);
 	snprintf(key, sizeof(key), "%s/key.pem", directory);
 	snprintf(made, sizeof(made),
-		"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=a "
+		"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 "
+		"-subj /CN=a "
 		"-keyout %s -out %s 2>/dev/null",
 		key, cert);
 	if (system(made) != 0) {

@@ -35,8 +35,8 @@ static json_t *ask_json(const char *method, const char *path, const char *body, 
 {
 	dg_test_reply reply = dg_test_ask(&gateway, method, path, body ? as_json : NULL, body);
 	if (reply.status != status)
-		printf("\n    %s %s: status %d, expected %d: %.300s\n", method, path, reply.status, status,
-			reply.body);
+		printf("\n    %s %s: status %d, expected %d: %.300s\n", method, path, reply.status,
+			status, reply.body);
 	CU_ASSERT_EQUAL(reply.status, status);
 	json_t *root = body_of(&reply);
 	dg_test_reply_finish(&reply);
@@ -49,8 +49,8 @@ static void expect_problem(const char *method, const char *path, const char *con
 	dg_test_reply reply = dg_test_ask(&gateway, method, path, headers, body);
 	json_t *root = body_of(&reply);
 	if (reply.status != status || strcmp(text_at(root, "code"), code) != 0)
-		printf("\n    %s %.80s: %d %s, expected %d %s: %.300s\n", method, path, reply.status,
-			text_at(root, "code"), status, code, reply.body);
+		printf("\n    %s %.80s: %d %s, expected %d %s: %.300s\n", method, path,
+			reply.status, text_at(root, "code"), status, code, reply.body);
 	CU_ASSERT_EQUAL(reply.status, status);
 	CU_ASSERT_STRING_EQUAL(text_at(root, "code"), code);
 	CU_ASSERT_STRING_EQUAL(reply.content_type, "application/problem+json");
@@ -84,7 +84,8 @@ static void test_devices__lists_the_cpu_with_names_and_settings(void)
 	CU_ASSERT_STRING_EQUAL(text_at(cpu, "state"), "ok");
 	CU_ASSERT_STRING_EQUAL(text_at(json_object_get(cpu, "settings"), "int_dtype"), "I32");
 	CU_ASSERT(strncmp(text_at(cpu, "hardware"), "host:", 5) == 0);
-	CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(cpu, "id"), "type_id")), 0);
+	CU_ASSERT_EQUAL(
+		json_integer_value(json_object_get(json_object_get(cpu, "id"), "type_id")), 0);
 	json_decref(root);
 }
 
@@ -137,7 +138,8 @@ static void test_device__errors_tell_absent_from_wrong(void)
 	expect_problem("GET", "/v1/devices/cuda:65536", NULL, NULL, 400, "index_out_of_range");
 	expect_problem("GET", "/v1/devices/abacus", NULL, NULL, 400, "invalid_device");
 	expect_problem("GET", "/v1/devices/capture:0", NULL, NULL, 400, "not_local");
-	expect_problem("GET", "/v1/devices/remote:https%3A%2F%2Fh:1%230", NULL, NULL, 400, "not_local");
+	expect_problem(
+		"GET", "/v1/devices/remote:https%3A%2F%2Fh:1%230", NULL, NULL, 400, "not_local");
 }
 
 static void test_default__is_the_cpu_here(void)
@@ -207,25 +209,31 @@ static void test_bodies__faults_name_the_place(void)
 		{ "/v1/devices/cpu/throughput", "[]", "invalid_field", "object" },
 		{ "/v1/devices/cpu/throughput", "{}", "invalid_field", "keys" },
 		{ "/v1/devices/cpu/throughput", "{\"keys\":7}", "invalid_field", "keys" },
-		{ "/v1/devices/cpu/throughput", "{\"keys\":[\"compute:f99\"]}", "invalid_key", "keys[0]" },
-		{ "/v1/devices/cpu/throughput", "{\"keys\":[{\"mode\":\"Speed\"}]}", "invalid_field",
-			"keys[0].mode" },
+		{ "/v1/devices/cpu/throughput", "{\"keys\":[\"compute:f99\"]}", "invalid_key",
+			"keys[0]" },
+		{ "/v1/devices/cpu/throughput", "{\"keys\":[{\"mode\":\"Speed\"}]}",
+			"invalid_field", "keys[0].mode" },
 		{ "/v1/devices/cpu/throughput",
-			"{\"keys\":[{\"mode\":{\"MemoryWorkingSet\":{\"access\":\"Read\",\"bytes\":-1}}}]}",
+			"{\"keys\":[{\"mode\":{\"MemoryWorkingSet\":{\"access\":\"Read\",\"bytes\":"
+			"-1}}}]}",
 			"invalid_field", "bytes" },
-		{ "/v1/devices/cpu/throughput", "{\"keys\":[],\"refresh\":1}", "invalid_field", "refresh" },
-		{ "/v1/devices/cpu/memory-curve", "{\"access\":\"sideways\"}", "invalid_field", "access" },
+		{ "/v1/devices/cpu/throughput", "{\"keys\":[],\"refresh\":1}", "invalid_field",
+			"refresh" },
+		{ "/v1/devices/cpu/memory-curve", "{\"access\":\"sideways\"}", "invalid_field",
+			"access" },
 		{ "/v1/devices/cpu/roofline", "{\"flops\":1}", "invalid_field", "bytes" },
-		{ "/v1/devices/cpu/roofline", "{\"flops\":-1,\"bytes\":1,\"dtype\":\"f32\"}", "invalid_field",
-			"flops" },
+		{ "/v1/devices/cpu/roofline", "{\"flops\":-1,\"bytes\":1,\"dtype\":\"f32\"}",
+			"invalid_field", "flops" },
 		{ "/v1/devices/cpu/roofline", "{\"flops\":1,\"bytes\":1,\"dtype\":\"f99\"}",
 			"unsupported_dtype", "dtype" },
 		{ "/v1/ids/encode", "{}", "invalid_field", "array" },
 		{ "/v1/ids/encode", "[1]", "invalid_field", "[0]" },
-		{ "/v1/ids/decode", "[{\"type_id\":65536,\"index_id\":0}]", "invalid_field", "type_id" },
+		{ "/v1/ids/decode", "[{\"type_id\":65536,\"index_id\":0}]", "invalid_field",
+			"type_id" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		dg_test_reply reply = dg_test_ask(&gateway, "POST", cases[i].path, as_json, cases[i].body);
+		dg_test_reply reply =
+			dg_test_ask(&gateway, "POST", cases[i].path, as_json, cases[i].body);
 		json_t *root = body_of(&reply);
 		if (reply.status != 400 || strcmp(text_at(root, "code"), cases[i].code) != 0 ||
 			!strstr(text_at(root, "detail"), cases[i].names))
@@ -250,7 +258,8 @@ static char *repeat(const char *text, size_t times)
 
 static void test_limits__size_depth_and_counts(void)
 {
-	char *deep = repeat("[", 5000), *large = repeat("          ", 200000), *many = repeat("\"cpu\",", 2000);
+	char *deep = repeat("[", 5000), *large = repeat("          ", 200000),
+	     *many = repeat("\"cpu\",", 2000);
 	char *path = repeat("a", 9000), *list = malloc(strlen(many) + 16);
 	path[0] = '/';
 	snprintf(list, strlen(many) + 16, "[%s\"cpu\"]", many);
@@ -270,13 +279,15 @@ static void test_ids__encode_and_decode_item_by_item(void)
 	json_t *ids = ask_json("POST", "/v1/ids/encode",
 		"[\"cuda:3\",\"vulkan\",\"nonsense\",\"capture:1\",\"https://h#1\"]", 200);
 	CU_ASSERT_EQUAL(json_array_size(ids), 5);
-	CU_ASSERT_EQUAL(
-		json_integer_value(json_object_get(json_object_get(json_array_get(ids, 0), "id"), "index_id")), 3);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(
+				json_object_get(json_array_get(ids, 0), "id"), "index_id")),
+		3);
 	CU_ASSERT_STRING_EQUAL(text_at(json_array_get(ids, 1), "debug"), "Vulkan(DefaultDevice)");
 	static const char *const codes[] = { "invalid_device", "not_local", "not_local" };
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_STRING_EQUAL(
-			text_at(json_object_get(json_array_get(ids, 2 + i), "error"), "code"), codes[i]);
+			text_at(json_object_get(json_array_get(ids, 2 + i), "error"), "code"),
+			codes[i]);
 	json_decref(ids);
 	json_t *devices = ask_json("POST", "/v1/ids/decode",
 		"[{\"type_id\":256,\"index_id\":3},{\"type_id\":2560,\"index_id\":0},"
@@ -287,7 +298,8 @@ static void test_ids__encode_and_decode_item_by_item(void)
 		"unknown_backend" };
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_STRING_EQUAL(
-			text_at(json_object_get(json_array_get(devices, 1 + i), "error"), "code"), faults[i]);
+			text_at(json_object_get(json_array_get(devices, 1 + i), "error"), "code"),
+			faults[i]);
 	json_decref(devices);
 	json_t *one = ask_json("GET", "/v1/ids/2048/5", NULL, 200);
 	CU_ASSERT_STRING_EQUAL(text_at(one, "device"), "vulkan:discrete:5");
@@ -300,7 +312,8 @@ static void test_ids__encode_and_decode_item_by_item(void)
 static void test_throughput__gives_one_value_a_key_in_order(void)
 {
 	json_t *root = ask_json("POST", "/v1/devices/cpu/throughput",
-		"{\"keys\":[\"launch\",{\"mode\":{\"ComputeDirect\":{\"dtype\":{\"Float\":\"F32\"}}}},"
+		"{\"keys\":[\"launch\",{\"mode\":{\"ComputeDirect\":{\"dtype\":{\"Float\":\"F32\"}}"
+		"}},"
 		"\"compute:e4m3\"]}",
 		200);
 	json_t *values = json_object_get(root, "values");
@@ -312,7 +325,8 @@ static void test_throughput__gives_one_value_a_key_in_order(void)
 		CU_ASSERT_STRING_EQUAL(text_at(v, "status"), "ok");
 		CU_ASSERT(json_integer_value(json_object_get(v, "ops_count")) > 0);
 		CU_ASSERT(json_number_value(json_object_get(v, "ops_per_s")) > 0);
-		CU_ASSERT(json_integer_value(json_object_get(json_object_get(v, "evidence"), "samples")) > 0);
+		CU_ASSERT(json_integer_value(
+				  json_object_get(json_object_get(v, "evidence"), "samples")) > 0);
 	}
 	const json_t *unsupported = json_array_get(values, 2);
 	CU_ASSERT_STRING_EQUAL(text_at(unsupported, "status"), "unsupported");
@@ -327,7 +341,8 @@ static void test_throughput__gives_one_value_a_key_in_order(void)
 
 static void test_throughput__devices_without_kernels_have_no_values(void)
 {
-	json_t *root = ask_json("POST", "/v1/devices/ndarray/throughput", "{\"keys\":[\"launch\"]}", 200);
+	json_t *root =
+		ask_json("POST", "/v1/devices/ndarray/throughput", "{\"keys\":[\"launch\"]}", 200);
 	CU_ASSERT(json_is_array(json_object_get(root, "values")));
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(root, "values")), 0);
 	json_decref(root);
@@ -336,13 +351,16 @@ static void test_throughput__devices_without_kernels_have_no_values(void)
 
 static void test_get__never_starts_a_measurement(void)
 {
-	expect_problem("GET", "/v1/devices/cpu/memory-curve?access=write", NULL, NULL, 409, "not_measured");
-	expect_problem("GET", "/v1/devices/cpu/memory-curve?access=up", NULL, NULL, 400, "invalid_field");
+	expect_problem("GET", "/v1/devices/cpu/memory-curve?access=write", NULL, NULL, 409,
+		"not_measured");
+	expect_problem(
+		"GET", "/v1/devices/cpu/memory-curve?access=up", NULL, NULL, 400, "invalid_field");
 }
 
 static void test_job__asynchronous_with_progress_and_end(void)
 {
-	static const char *const async[] = { "Content-Type: application/json", "Prefer: respond-async", NULL };
+	static const char *const async[] = { "Content-Type: application/json",
+		"Prefer: respond-async", NULL };
 	dg_test_reply reply = dg_test_ask(&gateway, "POST", "/v1/devices/cpu/throughput", async,
 		"{\"keys\":[\"compute:i32\",\"compute:f64\"],\"refresh\":true}");
 	CU_ASSERT_EQUAL(reply.status, 202);
@@ -366,14 +384,16 @@ static void test_job__asynchronous_with_progress_and_end(void)
 	CU_ASSERT_EQUAL(
 		json_array_size(json_object_get(json_object_get(job, "result"), "values")), 2);
 	json_decref(job);
-	expect_problem("GET", "/v1/jobs/00000000000000000000000000000000", NULL, NULL, 404, "no_such_job");
+	expect_problem(
+		"GET", "/v1/jobs/00000000000000000000000000000000", NULL, NULL, 404, "no_such_job");
 }
 
 static void test_job__cancelled_ends_at_once(void)
 {
-	static const char *const async[] = { "Content-Type: application/json", "Prefer: respond-async", NULL };
-	dg_test_reply reply = dg_test_ask(
-		&gateway, "POST", "/v1/devices/cpu/memory-curve", async, "{\"access\":\"copy\",\"refresh\":true}");
+	static const char *const async[] = { "Content-Type: application/json",
+		"Prefer: respond-async", NULL };
+	dg_test_reply reply = dg_test_ask(&gateway, "POST", "/v1/devices/cpu/memory-curve", async,
+		"{\"access\":\"copy\",\"refresh\":true}");
 	CU_ASSERT_EQUAL(reply.status, 202);
 	char location[256];
 	const char *at = dg_test_reply_header(&reply, "Location");
@@ -384,18 +404,23 @@ static void test_job__cancelled_ends_at_once(void)
 	CU_ASSERT_STRING_EQUAL(text_at(job, "state"), "cancelled");
 	CU_ASSERT_STRING_EQUAL(text_at(json_object_get(job, "error"), "code"), "cancelled");
 	json_decref(job);
-	/* The hardware is free again: another measurement does not wait for the cancelled one's end. */
+	/* The hardware is free again: another measurement does not wait for the cancelled one's
+	 * end. */
 	long long before = dg_test_now_ms();
-	json_decref(ask_json("POST", "/v1/devices/cpu/throughput", "{\"keys\":[\"launch\"],\"refresh\":true}", 200));
+	json_decref(ask_json("POST", "/v1/devices/cpu/throughput",
+		"{\"keys\":[\"launch\"],\"refresh\":true}", 200));
 	CU_ASSERT(dg_test_now_ms() - before < 5000);
 }
 
 static void test_wait__too_short_gives_the_job(void)
 {
-	static const char *const wait[] = { "Content-Type: application/json", "Prefer: wait=1", NULL };
+	static const char *const wait[] = { "Content-Type: application/json", "Prefer: wait=1",
+		NULL };
 	dg_test_reply reply = dg_test_ask(&gateway, "POST", "/v1/devices/cpu/throughput", wait,
-		"{\"keys\":[\"compute:f32\",\"compute:f64\",\"compute:i64\",\"compute:i16\",\"compute:i8\","
-		"\"memory\",\"memory:read\",\"memory:write\"],\"refresh\":true,\"sustained\":true}");
+		"{\"keys\":[\"compute:f32\",\"compute:f64\",\"compute:i64\",\"compute:i16\","
+		"\"compute:i8\","
+		"\"memory\",\"memory:read\",\"memory:write\"],\"refresh\":true,\"sustained\":"
+		"true}");
 	CU_ASSERT_EQUAL(reply.status, 202);
 	CU_ASSERT(reply.elapsed_ms >= 900 && reply.elapsed_ms < 4000);
 	char location[256] = "";

@@ -1,4 +1,5 @@
-/* A device asked locally and through a gateway is one device: libdevgate against a running gateway. */
+/* A device asked locally and through a gateway is one device: libdevgate against a running gateway.
+ * */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +86,8 @@ static void test_throughput__one_value_a_key_in_order_and_within_reason(void)
 	dg_key keys[4];
 	dg_value *here = calloc(8, sizeof(*here)), *there = here + 4;
 	dg_error why = { .code = DG_OK };
-	static const char *const names[] = { "compute:f32", "launch", "compute:e2m1", "memory:read" };
+	static const char *const names[] = { "compute:f32", "launch", "compute:e2m1",
+		"memory:read" };
 	size_t count = 0;
 	for (size_t i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(dg_key_parse(names[i], &keys[i], NULL), DG_OK);
@@ -103,7 +105,8 @@ static void test_throughput__one_value_a_key_in_order_and_within_reason(void)
 			continue;
 		}
 		CU_ASSERT(dg_value_rate(&here[i], &a) && dg_value_rate(&there[i], &b));
-		/* One machine, one kernel: an order of magnitude apart would be another quantity. */
+		/* One machine, one kernel: an order of magnitude apart would be another quantity.
+		 * */
 		CU_ASSERT(a < 10 * b && b < 10 * a);
 	}
 	free(here);
@@ -134,7 +137,8 @@ static void test_curve_and_roofline__through_the_gateway(void)
 	expect_ok(dg_memory_curve(remote, DG_READ, &call, curve, &why), &why);
 	CU_ASSERT(curve->count > 0);
 	CU_ASSERT(dg_curve_ceiling(curve, 1 << 20, &ceiling) && ceiling > 0);
-	expect_ok(dg_device_roofline(remote, 1e12, DG_F32, 1, 0, &call, NULL, &roofline, &why), &why);
+	expect_ok(
+		dg_device_roofline(remote, 1e12, DG_F32, 1, 0, &call, NULL, &roofline, &why), &why);
 	CU_ASSERT_EQUAL(roofline.bound, DG_BOUND_COMPUTE);
 	free(curve);
 }
@@ -213,7 +217,8 @@ static void test_progress__can_cancel(void)
 	stop.user = &asked;
 	stop.flags = DG_REFRESH | DG_SUSTAINED;
 	long long before = dg_test_now_ms();
-	CU_ASSERT_EQUAL(dg_performance_stats(remote, keys, n, &stop, values, &count, &why), DG_ECANCELLED);
+	CU_ASSERT_EQUAL(
+		dg_performance_stats(remote, keys, n, &stop, values, &count, &why), DG_ECANCELLED);
 	CU_ASSERT(asked > 0);
 	CU_ASSERT(dg_test_now_ms() - before < 3000);
 	free(values);
@@ -228,7 +233,8 @@ typedef struct asking {
 static void *measure_long(void *user)
 {
 	asking *a = user;
-	static const char *const names[] = { "compute:f32", "compute:f64", "compute:i32", "memory" };
+	static const char *const names[] = { "compute:f32", "compute:f64", "compute:i32",
+		"memory" };
 	dg_key keys[4];
 	dg_value *values = calloc(4, sizeof(*values));
 	dg_call refresh = call;
@@ -291,10 +297,10 @@ static void test_default_remote__comes_from_each_variable(void)
 
 static void test_tool__asks_the_gateway_as_a_user_would(void)
 {
-	const char *const devices[] = { "devices", "--gateway", gateway.url, "--pin", gateway.pin, "--json",
-		NULL };
-	const char *const measured[] = { "throughput", "cpu", "launch", "--gateway", gateway.url, "--pin",
-		gateway.pin, "--json", NULL };
+	const char *const devices[] = { "devices", "--gateway", gateway.url, "--pin", gateway.pin,
+		"--json", NULL };
+	const char *const measured[] = { "throughput", "cpu", "launch", "--gateway", gateway.url,
+		"--pin", gateway.pin, "--json", NULL };
 	const char *const health[] = { "health", gateway.url, "--pin", gateway.pin, NULL };
 	const char *const *const runs[] = { devices, measured, health };
 	static const char *const phrases[] = { "\"device\":\"cpu\"", "\"status\":\"ok\"", "ready" };
@@ -302,7 +308,8 @@ static void test_tool__asks_the_gateway_as_a_user_would(void)
 		dg_test_tool_request request = { .args = runs[i] };
 		dg_test_tool tool = dg_test_tool_run(&request);
 		if (tool.status != 0 || !strstr(tool.out, phrases[i]))
-			printf("\n    %s: status %d: %s%s\n", runs[i][0], tool.status, tool.out, tool.err);
+			printf("\n    %s: status %d: %s%s\n", runs[i][0], tool.status, tool.out,
+				tool.err);
 		CU_ASSERT_EQUAL(tool.status, 0);
 		CU_ASSERT_PTR_NOT_NULL(strstr(tool.out, phrases[i]));
 		dg_test_tool_finish(&tool);

@@ -44,7 +44,8 @@ static bool make_host(unsigned i)
 	snprintf(h->name, sizeof(h->name), "dgt%ldh%u", (long)getpid(), i);
 	snprintf(h->address, sizeof(h->address), "10.213.77.%u", i + 1);
 	return shell("ip netns add %s 2>/dev/null", h->name) == 0 &&
-	       shell("mkdir -p /etc/netns/%s && printf '%08x%08x%08x%08x\\n' >/etc/netns/%s/machine-id",
+	       shell("mkdir -p /etc/netns/%s && printf '%08x%08x%08x%08x\\n' "
+		     ">/etc/netns/%s/machine-id",
 		       h->name, i + 1, (unsigned)getpid(), 0xdeadbeefu, i + 7, h->name) == 0 &&
 	       shell("ip -n %s link set lo up", h->name) == 0;
 }
@@ -52,11 +53,12 @@ static bool make_host(unsigned i)
 static bool connect_hosts(void)
 {
 	const char *a = hosts[0].name, *b = hosts[1].name;
-	return shell("ip -n %s link add veth0 type veth peer name veth0 netns %s 2>/dev/null", a, b) == 0 &&
-	       shell("ip -n %s addr add %s/24 dev veth0 && ip -n %s link set veth0 up", a, hosts[0].address,
-		       a) == 0 &&
-	       shell("ip -n %s addr add %s/24 dev veth0 && ip -n %s link set veth0 up", b, hosts[1].address,
-		       b) == 0;
+	return shell("ip -n %s link add veth0 type veth peer name veth0 netns %s 2>/dev/null", a,
+		       b) == 0 &&
+	       shell("ip -n %s addr add %s/24 dev veth0 && ip -n %s link set veth0 up", a,
+		       hosts[0].address, a) == 0 &&
+	       shell("ip -n %s addr add %s/24 dev veth0 && ip -n %s link set veth0 up", b,
+		       hosts[1].address, b) == 0;
 }
 
 static bool start_gateway(host *h)
@@ -74,8 +76,8 @@ static bool start_gateway(host *h)
 		dup2(null, 0);
 		dup2(out, 1);
 		dup2(null, 2);
-		execlp("ip", "ip", "netns", "exec", h->name, program, "--ephemeral", "--listen", listen,
-			"--no-auth", "--print-ready", (char *)NULL);
+		execlp("ip", "ip", "netns", "exec", h->name, program, "--ephemeral", "--listen",
+			listen, "--no-auth", "--print-ready", (char *)NULL);
 		_exit(127);
 	}
 	for (unsigned i = 0; i < 1000; i++) {
@@ -99,7 +101,8 @@ static void remove_hosts(void)
 			kill(hosts[i].gateway, SIGTERM);
 			waitpid(hosts[i].gateway, NULL, 0);
 		}
-		shell("ip netns delete %s 2>/dev/null; rm -rf /etc/netns/%s", hosts[i].name, hosts[i].name);
+		shell("ip netns delete %s 2>/dev/null; rm -rf /etc/netns/%s", hosts[i].name,
+			hosts[i].name);
 	}
 }
 
@@ -116,8 +119,8 @@ static json_t *list_both(void)
 	if (f)
 		fclose(f);
 	snprintf(command, sizeof(command),
-		"ip netns exec %s env DEVGATE_GATEWAYS=%s %s devices --json >%s", hosts[0].name, gateways,
-		dg_test_built("bin/devgate"), file);
+		"ip netns exec %s env DEVGATE_GATEWAYS=%s %s devices --json >%s", hosts[0].name,
+		gateways, dg_test_built("bin/devgate"), file);
 	CU_ASSERT_EQUAL(system(command), 0);
 	return json_load_file(file, 0, NULL);
 }
@@ -127,8 +130,9 @@ static const char *hardware_at(const json_t *devices, const char *gateway)
 	for (size_t i = 0; i < json_array_size(devices); i++) {
 		const json_t *d = json_array_get(devices, i);
 		const json_t *at = json_object_get(d, "gateway");
-		bool match = gateway ? json_is_string(at) && strcmp(json_string_value(at), gateway) == 0
-				     : json_is_null(at);
+		bool match =
+			gateway ? json_is_string(at) && strcmp(json_string_value(at), gateway) == 0
+				: json_is_null(at);
 		if (match)
 			return json_string_value(json_object_get(d, "hardware"));
 	}
@@ -151,7 +155,8 @@ static void test_two_hosts__are_never_the_same_hardware(void)
 	json_t *root = list_both();
 	const json_t *devices = json_object_get(root, "devices");
 	const char *local = hardware_at(devices, NULL);
-	const char *first = hardware_at(devices, hosts[0].url), *second = hardware_at(devices, hosts[1].url);
+	const char *first = hardware_at(devices, hosts[0].url),
+		   *second = hardware_at(devices, hosts[1].url);
 	CU_ASSERT(local && first && second);
 	if (local && first && second) {
 		/* The tool runs on the first host: its own CPU, seen twice; and the other one's. */
