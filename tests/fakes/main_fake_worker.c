@@ -103,6 +103,8 @@ static void send_badly(const char *how)
 
 static volatile unsigned long turns;
 
+static void *volatile eaten;
+
 static void eat(void)
 {
 	for (;;) {
@@ -110,6 +112,7 @@ static void eat(void)
 		if (!more)
 			abort(); /* as a C++ runtime does */
 		memset(more, 1, 1 << 20);
+		eaten = more;
 	}
 }
 
