@@ -117,11 +117,9 @@ static void in_job(dg__in *in, json_t *root, dg__job *job)
 	json_t *result = dg__in_object(in, root, "result", DG__IN_OPTIONAL);
 	if (in->err != DG_OK || !result)
 		return;
-	job->result.text = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	if (job->result.text)
-		job->result.length = strlen(job->result.text);
-	else
-		in->err = dg_error_set(in->reterr, DG_ENOMEM, NULL);
+	in->err = dg__dump(result, &job->result);
+	if (in->err != DG_OK)
+		dg_error_set(in->reterr, in->err, NULL);
 }
 
 dg_err dg__wire_decode_job(const char *json, size_t length, dg__job *ret_job, dg_error *reterr)

@@ -123,15 +123,26 @@ void dg__put_time(json_t **object, const char *name, int64_t unix_ms)
 	dg__put_text(object, name, text);
 }
 
+/* Into room of the right size: json_dumps() may lose a member's name where its own cannot grow. */
+dg_err dg__dump(const json_t *root, dg__json_text *ret_text)
+{
+	const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+	size_t length = root ? json_dumpb(root, NULL, 0, flags) : 0;
+	char *text = length ? malloc(length + 1) : NULL;
+	if (!text || json_dumpb(root, text, length, flags) != length) {
+		free(text);
+		return DG_ENOMEM;
+	}
+	text[length] = '\0';
+	*ret_text = (dg__json_text){ text, length };
+	return DG_OK;
+}
+
 dg_err dg__put_end_take(json_t *root, dg__json_text *ret_text)
 {
-	char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	dg_err err = dg__dump(root, ret_text);
 	json_decref(root);
-	if (!text)
-		return DG_ENOMEM;
-	ret_text->text = text;
-	ret_text->length = strlen(text);
-	return DG_OK;
+	return err;
 }
 
 /* Nesting is checked on the bytes, before a recursive parser sees them. */
@@ -158,11 +169,26 @@ static bool too_deep(const char *json, size_t length)
 	return false;
 }
 
-/* The parser leaves no text where memory ran out in the middle of a value. */
-static dg_err refuse(const json_error_t *fault, size_t length, dg_error *reterr)
+/*
+ * Whether the parser failed for want of memory. It leaves no text then, or takes the string that it
+ * could not hold for bad syntax: so ask whether there is room for as much as it may have needed.
+ */
+static bool lacked_memory(const json_error_t *fault, const char *json, size_t length)
 {
 	enum json_error_code code = json_error_code(fault);
-	if (length && (code == json_error_out_of_memory || !*fault->text))
+	if (code == json_error_out_of_memory || !*fault->text)
+		return true;
+	if (code != json_error_invalid_syntax)
+		return false;
+	json_t *room = json_stringn_nocheck(json, length);
+	json_decref(room);
+	return !room;
+}
+
+static dg_err refuse(const json_error_t *fault, const char *json, size_t length, dg_error *reterr)
+{
+	enum json_error_code code = json_error_code(fault);
+	if (length && lacked_memory(fault, json, length))
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
 	const char *what = fault->text;
 	if (!length)
@@ -190,7 +216,7 @@ json_t *dg__in_open(dg__in *in, const char *json, size_t length, dg_error *reter
 	json_error_t fault;
 	json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &fault);
 	if (!root)
-		in->err = refuse(&fault, length, reterr);
+		in->err = refuse(&fault, json, length, reterr);
 	return root;
 }
 

@@ -34,7 +34,9 @@ void dg__put_time(json_t **object, const char *name, int64_t unix_ms);
 void dg__add_take(json_t **array, json_t *value);
 /** A string value; bytes that are no UTF-8 become U+FFFD. */
 json_t *dg__json_string(const char *text);
-/** Dump as compact text and give root up; DG_ENOMEM where it is NULL. */
+/** Write a document as compact text, owned, free(); DG_ENOMEM, also where root is NULL. */
+dg_err dg__dump(const json_t *root, dg__json_text *ret_text);
+/** The same, and give root up. */
 dg_err dg__put_end_take(json_t *root, dg__json_text *ret_text);
 
 /* Reading. The first fault is kept, what follows it does nothing. */

@@ -85,8 +85,5 @@ char *dg_json_error(const dg_error *error)
 
 char *dg_json_string(const char *text)
 {
-	json_t *value = dg__json_string(text);
-	char *dumped = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-	json_decref(value);
-	return dumped;
+	return end_take(dg__json_string(text));
 }

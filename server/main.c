@@ -215,6 +215,9 @@ static void reload(gateway *g)
 
 static void finish(gateway *g)
 {
+	/* The fleet's threads must not tell of what is taken down. */
+	if (g->fleet)
+		dg__fleet_on_change(g->fleet, NULL, NULL);
 	dg__http_destroy(g->http, GRACE_MS);
 	dg__jobs_destroy(g->jobs);
 	dg__fleet_destroy(g->fleet);

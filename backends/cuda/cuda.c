@@ -185,6 +185,11 @@ static dg_err supports(const dg__gpu_identity *who, dg__kernel_id kernel, dg_err
 	return DG_OK;
 }
 
+static bool has_bulk(const dg__gpu_identity *who)
+{
+	return who->major >= 9;
+}
+
 static void version_text(int version, char *buf, size_t size)
 {
 	snprintf(buf, size, "%d.%d", version / 1000, version % 1000 / 10);
@@ -218,6 +223,7 @@ const dg__gpu_vendor dg__gpu_cuda = {
 	.look = dg__nvml_look,
 	.targets = targets,
 	.supports = supports,
+	.has_bulk = has_bulk,
 	.version_text = version_text,
 	.image = dg__cuda_image,
 };

@@ -145,9 +145,11 @@ static void test_child__leaves_no_core_and_gains_no_privileges(void)
 		char *oom = proc_file(pid, "oom_score_adj");
 		const char *core = strstr(limits, "Max core file size");
 		char *hard = NULL;
-		CU_ASSERT_PTR_NOT_NULL_FATAL(core);
-		CU_ASSERT_EQUAL(strtoul(core + strlen("Max core file size"), &hard, 10), 0);
-		CU_ASSERT_EQUAL(strtoul(hard, NULL, 10), 0);
+		CU_ASSERT_PTR_NOT_NULL(core);
+		if (core) {
+			CU_ASSERT_EQUAL(strtoul(core + strlen("Max core file size"), &hard, 10), 0);
+			CU_ASSERT_EQUAL(strtoul(hard, NULL, 10), 0);
+		}
 		CU_ASSERT_PTR_NOT_NULL(strstr(status, "NoNewPrivs:\t1"));
 		CU_ASSERT(strtol(oom, NULL, 10) >= 500);
 		free(limits);

@@ -233,18 +233,19 @@ typedef struct asking {
 static void *measure_long(void *user)
 {
 	asking *a = user;
-	static const char *const names[] = { "compute:f32", "compute:f64", "compute:i32",
-		"memory" };
-	dg_key keys[4];
-	dg_value *values = calloc(4, sizeof(*values));
+	enum { KEYS = 200 };
+	dg_key keys[KEYS];
+	dg_value *values = calloc(KEYS, sizeof(*values));
 	dg_call refresh = call;
 	size_t count;
 	dg_error why;
 	refresh.flags = DG_REFRESH | DG_SUSTAINED;
 	long long before = dg_test_now_ms();
-	for (size_t i = 0; i < 4; i++)
-		(void)!dg_key_parse(names[i], &keys[i], NULL);
-	a->err = dg_performance_stats(a->device, keys, 4, &refresh, values, &count, &why);
+	for (unsigned i = 0; i < KEYS; i++)
+		keys[i] = (dg_key){ .mode = DG_MODE_WORKING_SET,
+			.access = DG_COPY,
+			.bytes = 4096 * (i + 1) };
+	a->err = dg_performance_stats(a->device, keys, KEYS, &refresh, values, &count, &why);
 	a->elapsed_ms = dg_test_now_ms() - before;
 	free(values);
 	return NULL;
