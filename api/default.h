@@ -49,7 +49,8 @@ dg_err dg_default_parse_words(const char *list, dg_variant_set *ret_set, dg_erro
 	DG_MUST_CHECK;
 
 /** A variant's own default device: index 0, DefaultDevice, LibTorch's Cpu, a new capture. */
-dg_err dg_variant_default(dg_variant variant, dg_device *ret_device, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg_variant_default(dg_variant variant, dg_device *ret_device, dg_error *reterr)
+	DG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

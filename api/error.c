@@ -1,6 +1,9 @@
 /* See error.h. */
 #include <devgate/error.h>
 
+#undef dg_error_set
+#undef dg_error_native
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

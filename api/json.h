@@ -1,8 +1,9 @@
 /*
  * Devices, values and errors as JSON documents, in the spelling of the REST interface.
  *
- * Each call gives an owned text (free it with dg_free()), or NULL where memory ran out or, for values,
- * an ops_count is above INT64_MAX. A member whose number is outside its enumeration is null.
+ * Each call gives an owned text (free it with dg_free()), or NULL where memory ran out or, for
+ * values, an ops_count is above INT64_MAX. A member whose number is outside its enumeration is
+ * null.
  * Threads: safe. Blocks: no.
  */
 #ifndef DEVGATE_JSON_H

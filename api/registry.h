@@ -19,7 +19,7 @@ typedef struct dg__address {
 /** An entry; borrowed for the life of the process. */
 typedef struct dg__remote {
 	dg__address address;
-	uint32_t credential; /* number the client gave to a set of credentials; 0: the ambient one */
+	uint32_t credential; /* number of a set of credentials, by the client; 0: ambient */
 	uint16_t index; /* gateway index of the device there */
 } dg__remote;
 
@@ -30,7 +30,8 @@ typedef struct dg__remote {
  *
  * @return DG_OK, DG_EADDRESS.
  */
-dg_err dg__address_parse(const char *text, dg__address *ret_address, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__address_parse(const char *text, dg__address *ret_address, dg_error *reterr)
+	DG_MUST_CHECK;
 /** "https://[::1]:8443"; as snprintf. */
 size_t dg__address_format(const dg__address *address, char *buf, size_t size);
 bool dg__address_equal(const dg__address *a, const dg__address *b);

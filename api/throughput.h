@@ -83,7 +83,7 @@ typedef struct dg_evidence {
 	uint64_t best_ns, median_ns; /**< of one iteration */
 	double spread; /**< (median - best) / best; >= 0 */
 	char clock_source[16]; /**< "host" or "device" */
-	uint64_t working_set_bytes; /**< bytes that the kernel ranges over, all buffers; 0 for none */
+	uint64_t working_set_bytes; /**< bytes that the kernel ranges over; 0 for none */
 	char traffic[12]; /**< "read", "write", "read+write"; "" for none */
 	char shape[64]; /**< what the search chose: "avx512 chains=12 workers=2" */
 	double clock_hz; /**< observed during the run */

@@ -467,7 +467,7 @@ void dg__in_cut(const json_t *object, const char *name, char *buf, size_t size)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 	size_t length = text ? strlen(text) : 0;
-	if (length >= size) {
+	if (text && length >= size) {
 		length = size - 1;
 		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
 			length--;

@@ -219,9 +219,9 @@ dg_err dg__wire_decode_measure_request(
 	if (in.err == DG_OK && !request)
 		in.err = dg_error_set(reterr, DG_ENOMEM, NULL);
 	dg__in_expect_object(&in, root);
-	if (in.err == DG_OK)
+	if (request && in.err == DG_OK)
 		in_measure_request(&in, root, request);
-	if (in.err == DG_OK)
+	if (request && in.err == DG_OK)
 		*ret_request = *request;
 	free(request);
 	json_decref(root);

@@ -27,7 +27,7 @@ dg_err dg__describe(
 	device = dg_device_inner(device);
 	if (device.variant == DG_REMOTE)
 		return dg__remote_describe(device, call, ret_entry, reterr);
-	dg__device_entry entry;
+	dg__device_entry entry = { .driver_index = 0 };
 	dg_err err = dg_settings_defaults(device, &entry.settings, reterr);
 	if (err)
 		return err;

@@ -261,7 +261,7 @@ static const char *config_flag(int argc, char **argv, int i, int *ret_used)
 static dg_err read_flags(int argc, char **argv, dg__config *config, dg_error *reterr)
 {
 	source s = { .config = config };
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && argv[i]; i++) {
 		int used;
 		config_flag(argc, argv, i, &used);
 		if (used) {
@@ -278,7 +278,7 @@ static dg_err read_flags(int argc, char **argv, dg__config *config, dg_error *re
 dg_err dg__config_load(int argc, char **argv, dg__config *ret_config, dg_error *reterr)
 {
 	const char *path = NULL, *named = getenv("DEVGATE_CONFIG");
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && argv[i]; i++) {
 		int used;
 		const char *value = config_flag(argc, argv, i, &used);
 		path = value ? value : path;

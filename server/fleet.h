@@ -25,8 +25,8 @@ typedef struct dg__snapshot {
 	char etag[40]; /* quoted; of devices_json; changes when anything in it does */
 	dg__json_text devices_json, gateway_json;
 	dg__json_text *device_json; /* one per list entry */
-	dg_variant_set
-		enabled; /* variants with a device that is no software adapter, and the always enabled */
+	/* Variants with a device that is no software adapter, and the always enabled ones. */
+	dg_variant_set enabled;
 } dg__snapshot;
 
 /**

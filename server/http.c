@@ -330,6 +330,7 @@ static dg_err open_socket(
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
 	int on = 1;
+	memset(&bound, 0, sizeof(bound));
 	snprintf(port, sizeof(port), "%u", listen_->port);
 	int fault = getaddrinfo(listen_->host, port, &hints, &found);
 	if (fault)

@@ -280,7 +280,9 @@ static bool is_listed(const char *file)
 static void test_examples__none_is_left_out(void)
 {
 	DIR *folder = opendir(dg_test_fixture(FOLDER));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+	CU_ASSERT_PTR_NOT_NULL(folder);
+	if (!folder)
+		return;
 	for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
 		if (!strstr(entry->d_name, ".json"))
 			continue;

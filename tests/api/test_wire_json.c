@@ -96,10 +96,12 @@ static void test_depth__brackets_within_strings_do_not_count(void)
 
 static void test_size__has_a_limit(void)
 {
+	static const char least[] = "{\"keys\":[]}";
 	size_t length = DG__WIRE_MAX_BYTES + 1;
 	char *json = malloc(length);
 	memset(json, ' ', length);
-	memcpy(json, "{\"keys\":[]}", 11);
+	for (size_t i = 0; least[i]; i++)
+		json[i] = least[i];
 	refused(json, length, DG_EJSON, "8388608");
 	CU_ASSERT_EQUAL(decode(json, length - 1, NULL), DG_OK);
 	free(json);
@@ -130,8 +132,10 @@ static char *read_example(const char *file, size_t *ret_length)
 	return dg_test_read_file(dg_test_fixture(path), ret_length);
 }
 
-/* Every decoder on the same bytes; results are given up. The room is exact, so that reads beyond the
- * end are found by a sanitizer. */
+/*
+ * Every decoder on the same bytes; results are given up. The room is exact, so that a sanitizer
+ * finds reads beyond the end.
+ */
 static void decode_all(const char *bytes, size_t length)
 {
 	static dg__id_item items[DG__IDS_MAX];
@@ -221,7 +225,9 @@ static void test_corpora__are_survived(void)
 		snprintf(path, sizeof(path), "%s/%s",
 			root && *root ? root : dg_test_fixture("../fuzz/corpora"), folders[i]);
 		DIR *folder = opendir(path);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+		CU_ASSERT_PTR_NOT_NULL(folder);
+		if (!folder)
+			return;
 		size_t files = 0;
 		for (const struct dirent *e = readdir(folder); e; e = readdir(folder)) {
 			char file[1400];

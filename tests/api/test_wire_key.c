@@ -35,8 +35,8 @@ static void same(const char *short_text, const char *mode)
 	dg_error error = { .code = DG_OK };
 	snprintf(object, sizeof(object), "{\"mode\":%s}", mode);
 	snprintf(quoted, sizeof(quoted), "\"%s\"", short_text);
-	snprintf(expected, sizeof(expected), "{\"keys\":[%s],\"refresh\":false,\"sustained\":false}",
-		object);
+	snprintf(expected, sizeof(expected),
+		"{\"keys\":[%s],\"refresh\":false,\"sustained\":false}", object);
 	CU_ASSERT_EQUAL(dg_key_parse(short_text, &key, NULL), DG_OK);
 	const char *const spellings[] = { object, quoted };
 	for (size_t i = 0; i < 2; i++) {
@@ -103,8 +103,8 @@ static void test_keys__faults_name_the_place_and_what_was_expected(void)
 		{ "{\"mode\":7}", DG_EFIELD, "keys[0].mode: ", "\"Launch\"" },
 		{ "{\"mode\":{}}", DG_EFIELD, "keys[0].mode: ", "ComputeDirect" },
 		{ "{\"mode\":{\"MemoryRead\":{}}}", DG_EFIELD, "keys[0].mode: ", "ComputeDirect" },
-		{ "{\"mode\":{\"ComputeDirect\":1}}", DG_EFIELD, "keys[0].mode.ComputeDirect: ",
-			"an object" },
+		{ "{\"mode\":{\"ComputeDirect\":1}}", DG_EFIELD,
+			"keys[0].mode.ComputeDirect: ", "an object" },
 		{ "{\"mode\":{\"ComputeDirect\":{}}}", DG_EFIELD,
 			"keys[0].mode.ComputeDirect.dtype: ", "missing" },
 		{ "{\"mode\":{\"ComputeDirect\":{\"dtype\":{\"Bool\":\"U8\"}}}}", DG_EFIELD,
@@ -162,15 +162,15 @@ static void test_keys__up_to_the_limit(void)
 
 static void test_request__flags_and_unknown_members(void)
 {
-	static const char json[] = "{\"keys\":[],\"refresh\":true,\"sustained\":null,\"later\":[1]}";
-	CU_ASSERT_EQUAL(
-		dg__wire_decode_measure_request(json, strlen(json), &request, NULL), DG_OK);
+	static const char json[] =
+		"{\"keys\":[],\"refresh\":true,\"sustained\":null,\"later\":[1]}";
+	CU_ASSERT_EQUAL(dg__wire_decode_measure_request(json, strlen(json), &request, NULL), DG_OK);
 	CU_ASSERT(request.refresh && !request.sustained);
 	static const char *const wrong[] = { "{\"keys\":[],\"refresh\":1}",
 		"{\"keys\":[],\"refresh\":\"true\"}", "{\"keys\":null}", "{\"keys\":{}}", "{}" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CU_ASSERT_EQUAL(dg__wire_decode_measure_request(
-					wrong[i], strlen(wrong[i]), &request, NULL),
+		CU_ASSERT_EQUAL(
+			dg__wire_decode_measure_request(wrong[i], strlen(wrong[i]), &request, NULL),
 			DG_EFIELD);
 }
 
@@ -186,7 +186,8 @@ static void test_curve_request__has_defaults_and_ranges(void)
 	CU_ASSERT_EQUAL(read_curve("{}", &curve, NULL), DG_OK);
 	CU_ASSERT(curve.access == DG_READ && !curve.has_bytes && !curve.refresh);
 	CU_ASSERT_EQUAL(
-		read_curve("{\"access\":\"write\",\"bytes\":4,\"refresh\":true}", &curve, NULL), DG_OK);
+		read_curve("{\"access\":\"write\",\"bytes\":4,\"refresh\":true}", &curve, NULL),
+		DG_OK);
 	CU_ASSERT(curve.access == DG_WRITE && curve.bytes == 4 && curve.refresh);
 	dg__json_text text;
 	CU_ASSERT_EQUAL(dg__wire_encode_curve_request(&curve, &text), DG_OK);
@@ -210,15 +211,15 @@ static void test_roofline_request__amounts_and_dtype(void)
 	dg__roofline_request line;
 	dg_error error;
 	CU_ASSERT_EQUAL(
-		read_roofline("{\"flops\":1e12,\"dtype\":\"F16\",\"bytes\":0}", &line, NULL), DG_OK);
+		read_roofline("{\"flops\":1e12,\"dtype\":\"F16\",\"bytes\":0}", &line, NULL),
+		DG_OK);
 	CU_ASSERT(line.flops == 1e12 && line.dtype == DG_F16 && line.bytes == 0);
 	CU_ASSERT(line.seconds == 0);
 	CU_ASSERT_EQUAL(
 		read_roofline("{\"flops\":-1,\"dtype\":\"f16\",\"bytes\":0}", &line, &error),
 		DG_EFIELD);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "flops: expected a number that is not negative"));
-	CU_ASSERT_EQUAL(
-		read_roofline("{\"flops\":1,\"dtype\":\"f99\",\"bytes\":0}", &line, &error),
+	CU_ASSERT_EQUAL(read_roofline("{\"flops\":1,\"dtype\":\"f99\",\"bytes\":0}", &line, &error),
 		DG_EDTYPE);
 	CU_ASSERT_EQUAL(
 		read_roofline("{\"flops\":\"1\",\"dtype\":\"f32\",\"bytes\":0}", &line, &error),

@@ -1,12 +1,12 @@
 /*
- * Memory runs out at every allocation of every codec, for that one alone and for good: the call must
- * fail, leave its result alone and leak nothing; and say that memory ran out. Only where a single
- * allocation fails may a reader take the string that the JSON library could not hold for bad JSON.
+ * Memory runs out at every allocation of every codec, for that one alone and for good: the call
+ * must fail, leave its result alone and leak nothing; and say that memory ran out. Only where a
+ * single allocation fails may a reader take the string that the JSON library could not hold for bad
+ * JSON.
  *
- * Where the program may bring its own allocator all allocations are counted; under a sanitizer, whose
- * allocator must stay, those of the JSON library.
+ * Where the program may bring its own allocator all allocations are counted; under a sanitizer,
+ * whose allocator must stay, those of the JSON library.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +31,9 @@ static long until_failure, live;
 static bool failed;
 
 /*
- * The JSON library's reader does not look whether its buffer for one token could grow, and would go
- * on with half a token. That buffer doubles from 16 bytes on, so these sizes are let through while it
- * reads.
+ * The JSON library's reader does not look whether its buffer for one token could grow, and would
+ * go on with half a token. That buffer doubles from 16 bytes on, so these sizes are let through
+ * while it reads.
  */
 static bool reading;
 
@@ -194,6 +194,11 @@ static long fail_encoder(const char *what, call *one)
 	return fail_each(what, one, NULL, 0, false);
 }
 
+static bool are_same(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
 #define DECODE_AND_FINISH(name, type, finish) \
 	static dg_err name(const char *json, size_t length) \
 	{ \
@@ -206,7 +211,7 @@ static long fail_encoder(const char *what, call *one)
 		if (err == DG_OK) \
 			finish(&result); \
 		else \
-			CU_ASSERT_EQUAL(memcmp(&result, &untouched, sizeof(result)), 0); \
+			CU_ASSERT(are_same(&result, &untouched, sizeof(result))); \
 		return err; \
 	}
 
@@ -376,8 +381,8 @@ static void test_public_calls__give_null(void)
 
 static const char *const frames[] = {
 	"{\"frame\":\"detect\",\"request\":1,\"timeout_ms\":1000}",
-	"{\"frame\":\"measure\",\"request\":2,\"device\":0,\"timeout_ms\":1,\"sustained\":true,"
-	"\"keys\":[\"launch\",\"memory:read\"]}",
+	("{\"frame\":\"measure\",\"request\":2,\"device\":0,\"timeout_ms\":1,"
+	 "\"sustained\":true,\"keys\":[\"launch\",\"memory:read\"]}"),
 	"{\"frame\":\"end\",\"request\":2}",
 	"{\"frame\":\"error\",\"request\":2,\"problem\":{\"code\":\"driver_failed\"}}",
 };

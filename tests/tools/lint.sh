@@ -82,9 +82,17 @@ done
 
 if [ "${1:-}" != quick ]; then
 	flags=(-std=c11 -D_GNU_SOURCE -I. -Ibuild/include '-DDG_VERSION="0"')
-	printf '%s\n' "${sources[@]}" | xargs -P 2 -n 6 sh -c \
-		'clang-tidy --quiet "$@" -- '"$(printf "'%s' " "${flags[@]}")"' 2>/dev/null || exit 1' sh \
-		>build/clang-tidy.log || breach 'clang-tidy' "$(cat build/clang-tidy.log)"
+	# One file a process: with more, clang 14 takes initialised va_lists of later ones for uninitialised.
+	tidy() {
+		xargs -P 2 -n 1 sh -c 'clang-tidy --quiet "$@" -- '"$(printf "'%s' " "${flags[@]}")"' \
+			2>/dev/null || exit 1' sh "$@" >>build/clang-tidy.log
+	}
+	: >build/clang-tidy.log
+	printf '%s\n' "${sources[@]}" | grep -v '^tests/' | tidy &&
+		printf '%s\n' "${sources[@]}" | grep '^tests/' | tidy --checks="-*,readability-function-size,
+			bugprone-infinite-loop,bugprone-sizeof-expression,bugprone-suspicious-semicolon,
+			bugprone-use-after-move,bugprone-posix-return,misc-redundant-expression" ||
+		breach 'clang-tidy' "$(cat build/clang-tidy.log)"
 	cppcheck --quiet --std=c11 --language=c -j 2 --enable=warning,performance,portability \
 		--inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 		--suppress=unknownMacro --error-exitcode=1 -D_GNU_SOURCE -DDG_VERSION='"0"' -D__x86_64__ \
