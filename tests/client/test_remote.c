@@ -168,7 +168,9 @@ static void test_describe__waits_for_detection(void)
 	left = UINT32_MAX;
 	s.call.timeout_ms = 400;
 	long long start = dg_test_now_ms();
-	CU_ASSERT_EQUAL(dg_describe(s.device, &s.call, &info, &s.error), DG_EDETECTING);
+	/* The deadline passes between two questions, or within one. */
+	dg_err err = dg_describe(s.device, &s.call, &info, &s.error);
+	CU_ASSERT(err == DG_EDETECTING || err == DG_ETIMEOUT);
 	CU_ASSERT(dg_test_now_ms() - start < 5000);
 	dg_fake_scene_finish(&s);
 }
