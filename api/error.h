@@ -54,7 +54,8 @@ dg_err dg_error_native(dg_error *reterr, dg_err code, const char *origin, int32_
 /* A static analyzer does not look into another file, and must know that these give their code back.
  * */
 #define dg_error_set(reterr, code, ...) ((void)(dg_error_set)(reterr, code, __VA_ARGS__), (code))
-#define dg_error_native(reterr, code, ...) ((void)(dg_error_native)(reterr, code, __VA_ARGS__), (code))
+#define dg_error_native(reterr, code, ...) \
+	((void)(dg_error_native)(reterr, code, __VA_ARGS__), (code))
 #endif
 
 /** Stable code of an error, "no_such_device"; "ok" for DG_OK; "internal" for an unknown number. */

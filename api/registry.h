@@ -25,8 +25,7 @@ typedef struct dg__remote {
 
 /**
  * Read an address: SCHEME://HOST[:PORT], where the scheme is https, http, wss or ws; port 8443
- * where
- * none is given. No user, path (but "/"), query or fragment.
+ * where none is given. No user, path (but "/"), query or fragment.
  *
  * @return DG_OK, DG_EADDRESS.
  */

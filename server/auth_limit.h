@@ -1,7 +1,6 @@
 /*
  * How often an address has failed of late. A fixed table: an attacker with many addresses pushes
- * out
- * other attackers, and never takes memory or locks anyone out who has a valid token.
+ * out other attackers, and never takes memory or locks anyone out who has a valid token.
  */
 #ifndef DEVGATE_SERVER_AUTH_LIMIT_H
 #define DEVGATE_SERVER_AUTH_LIMIT_H

@@ -79,8 +79,8 @@ dg_err dg__config_load(
 	int argc, char **argv, dg__config *ret_config, dg_error *reterr) DG_MUST_CHECK;
 
 /** Checks between values: --plain-http with loopback only, listeners beyond loopback need a token,
- * a
- * client CA or --no-auth (live_tokens: how many the state and the tokens file hold). DG_ECONFIG. */
+ * a client CA or --no-auth (live_tokens: how many the state and the tokens file hold). DG_ECONFIG.
+ * */
 dg_err dg__config_check(
 	const dg__config *config, size_t live_tokens, dg_error *reterr) DG_MUST_CHECK;
 

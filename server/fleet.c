@@ -1,7 +1,7 @@
 /*
  * See fleet.h. One thread a backend looks for its devices, through a worker; what it finds is
- * numbered
- * and shown in a new snapshot under the fleet's lock. Readers only ever take the present snapshot.
+ * numbered and shown in a new snapshot under the fleet's lock. Readers only ever take the present
+ * snapshot.
  */
 #include <errno.h>
 #include <pthread.h>

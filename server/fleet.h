@@ -14,8 +14,7 @@ typedef struct dg__fleet dg__fleet;
 
 /**
  * What is known at one moment; immutable, shared, counted. Documents are prepared once a snapshot,
- * so
- * that answering a GET copies bytes and no more.
+ * so that answering a GET copies bytes and no more.
  */
 typedef struct dg__snapshot {
 	uint64_t version; /* grows with each */
@@ -51,10 +50,9 @@ void dg__fleet_on_change(dg__fleet *fleet, void (*changed)(void *user), void *us
  *
  * @param[out] ret_position  Place in snapshot->list.entries.
  * @return DG_OK, DG_EDEVICE, DG_ERANGE, DG_ENOTLOCAL (remote, capture), DG_ENODEVICE (lists what
- * there
- *         is), DG_EDETECTING (the backend is still looked for), DG_ELOST. Flex, NdArray and
- * LibTorch
- *         are no devices of the fleet: DG_ENODEVICE with *ret_identity set to the variant's device.
+ * there is), DG_EDETECTING (the backend is still looked for), DG_ELOST. Flex, NdArray and
+ * LibTorch are no devices of the fleet: DG_ENODEVICE with *ret_identity set to the variant's
+ * device.
  */
 dg_err dg__fleet_find(const dg__snapshot *snapshot, const char *text, size_t *ret_position,
 	dg_device *ret_identity, dg_error *reterr) DG_MUST_CHECK;

@@ -1,7 +1,6 @@
 /*
  * What the HTTP library lets pass and we do not: see http_internal.h. RFC 9112, section 6.3: two
- * ways
- * to tell a body's length, or two lengths, are an attack on whoever stands between.
+ * ways to tell a body's length, or two lengths, are an attack on whoever stands between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +57,7 @@ static bool is_any(const char *host)
 
 /*
  * A name that this gateway is known by. A listener on every address is known by the very address
- * that
- * the connection came to: the caller gives it.
+ * that the connection came to: the caller gives it.
  */
 static bool is_ours(const dg__config *config, const char *host, const char *local)
 {

@@ -2,8 +2,8 @@
  * Connections: their list, their deadlines, and how they wait. See http_internal.h.
  *
  * The HTTP library's own time limit counts silence only, so that a peer that drips bytes would stay
- * for
- * ever; the timer here ends a request that has not come whole in time, by shutting its socket down.
+ * for ever; the timer here ends a request that has not come whole in time, by shutting its socket
+ * down.
  */
 #include <netdb.h>
 #include <stdlib.h>
@@ -169,8 +169,7 @@ static void look_at(conn *c, uint64_t now, bool stopping)
 /*
  * The peer has closed. The HTTP library misses that where it comes together with the last bytes (it
  * waits for edges only), and is told again by closing our side of reading; what it still has to
- * write
- * can be written.
+ * write can be written.
  */
 static void note_closed(conn *c)
 {

@@ -1,7 +1,6 @@
 /*
  * Certificates, as GnuTLS takes them: see http_internal.h. GnuTLS asks for the pair at each
- * handshake
- * and gives no place for a context, so that the pair is this process's one.
+ * handshake and gives no place for a context, so that the pair is this process's one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -18,8 +18,7 @@ bool dg__watch_init(dg__watch *watch);
 void dg__watch_finish(dg__watch *watch);
 
 /** Tell of fd once, with user, when its peer has closed. A closed fd is forgotten by itself. Where
- * the
- * system has no such notice, none is given. Threads: safe. */
+ * the system has no such notice, none is given. Threads: safe. */
 void dg__watch_add(dg__watch *watch, int fd, void *user);
 /** Whether the peer of fd has closed. */
 bool dg__watch_closed(int fd);

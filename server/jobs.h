@@ -28,8 +28,7 @@ void dg__jobs_destroy(dg__jobs *jobs);
 /**
  * Start a job. Keys that the state holds good values for (not throttled, not disturbed, not failed)
  * are not measured again unless the request says refresh; a job that needs nothing measured is DONE
- * on
- * return. Equal runs under way are joined; a run ends early when its last job is cancelled.
+ * on return. Equal runs under way are joined; a run ends early when its last job is cancelled.
  *
  * @param[out] ret_id  Id of the job, 32 hex digits and NUL.
  * @return DG_OK, DG_EBUSY (queue full), DG_ENOMEM, DG_ELOST, DG_ENOMEASURE (curve and roofline of a

@@ -160,8 +160,7 @@ static dg_err open_state(gateway *g, dg_error *reterr)
 }
 
 /* Listening comes first, so that a wrong address is told at once and health answers while devices
- * are
- * looked for: the fleet is made before, since requests need it, but its threads only look. */
+ * are looked for: the fleet is made before, since requests need it, but its threads only look. */
 static dg_err start(gateway *g, dg_error *reterr)
 {
 	dg_err err = open_state(g, reterr);

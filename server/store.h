@@ -33,8 +33,7 @@ dg_err dg__store_keep_text(dg__store *store, const char *name, const char *text,
 
 /**
  * The gateway index of hardware seen through a backend: the kept one, else the next free. An index
- * is
- * never given to other hardware.
+ * is never given to other hardware.
  *
  * @param hardware  Identity that survives restarts; not "".
  */

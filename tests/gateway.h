@@ -42,8 +42,7 @@ typedef struct dg_test_reply {
 
 /**
  * Ask. Trusts the gateway's pin. Every exchange with a reply is appended to the file $DG_RECORD,
- * where
- * that is set.
+ * where that is set.
  *
  * @param headers  "Name: value", ends with NULL; NULL: none.
  * @param body     NULL: none.

@@ -1,6 +1,5 @@
 /* What a running gateway does with bytes that no proper client sends. Plain HTTP, so that they can
- * be
- * written by hand. */
+ * be written by hand. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

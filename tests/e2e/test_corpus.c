@@ -1,6 +1,6 @@
 /*
- * Requests made from the contract, valid ones and wrong ones of every kind: each gets an answer, none
- * a failure of the gateway's own, and the gateway stands afterwards.
+ * Requests made from the contract, valid ones and wrong ones of every kind: each gets an answer,
+ * none a failure of the gateway's own, and the gateway stands afterwards.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -426,7 +426,8 @@ static char *long_request(void)
 
 static void test_wait__too_short_gives_the_job(void)
 {
-	static const char *const wait[] = { "Content-Type: application/json", "Prefer: wait=1", NULL };
+	static const char *const wait[] = { "Content-Type: application/json", "Prefer: wait=1",
+		NULL };
 	char *body = long_request();
 	dg_test_reply reply =
 		dg_test_ask(&gateway, "POST", "/v1/devices/cpu/throughput", wait, body);
