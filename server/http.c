@@ -147,8 +147,8 @@ static enum MHD_Result send_response(exchange *x, dg__response *r)
  * A peer that is still sending would not see an answer: closing on unread bytes resets the
  * connection.
  * So a body of bearable length is read and forgotten first, unless the peer waits to be told.
- * Without
- * a body it costs nothing, and keeps the connection, which an answer before the end would close.
+ * Without a body it costs nothing, and keeps the connection, which an answer before the end would
+ * close.
  */
 static bool can_wait(const exchange *x)
 {
