@@ -102,8 +102,9 @@ $(B)/obj/%.o: %.c $(B)/flags | $(PUBLIC_LINKS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DG_CPPFLAGS) $(DG_CFLAGS) -MMD -MP -c $< -o $@
 
-# The contract is taken into the program by the assembler.
+# What the assembler takes into the program, which -MMD does not see.
 $(B)/obj/server/routes_gateway.o: api/openapi.yaml
+$(B)/obj/backends/gpu/gpu_text.o: $(wildcard backends/gpu/kernels/*.cu*)
 
 define archive
 $(Q)mkdir -p $(@D); rm -f $@
