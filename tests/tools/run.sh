@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run test programs, some at a time, and sum up: run.sh LOG_FOLDER PROGRAM...
 # A program passes with exit status 0 and is skipped with 77; each has DG_TEST_TIMEOUT seconds (300).
-# DG_TEST_JOBS (3) run at once.
+# DG_TEST_JOBS (2) run at once.
 set -u
 
 logs=$1
@@ -34,7 +34,7 @@ running=0
 for program in "$@"; do
 	run_one "$program" &
 	running=$((running + 1))
-	if [ "$running" -ge "${DG_TEST_JOBS:-3}" ]; then
+	if [ "$running" -ge "${DG_TEST_JOBS:-2}" ]; then
 		wait -n
 		running=$((running - 1))
 	fi
