@@ -52,7 +52,7 @@ typedef struct dg_device_info {
 	char name[DG_NAME_MAX]; /**< as the driver says it */
 	char vendor[64];
 	char driver[64]; /**< name and version */
-	char architecture[64]; /**< compute capability, gfx name, instruction sets */
+	char architecture[128]; /**< compute capability, gfx name, instruction sets */
 	bool software; /**< a CPU that pretends to be a GPU: never the default */
 	bool unified; /**< shares its memory with the host */
 	uint64_t total_bytes, free_bytes, usable_bytes; /**< memory */

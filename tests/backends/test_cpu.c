@@ -640,7 +640,8 @@ static void test_isa__the_text_names_what_was_found(void)
 	uint32_t isa = dg__isa_detect();
 	dg__isa_format(DG__ISA_SSE2 | DG__ISA_AVX512_VNNI, text, sizeof(text));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, " sse2 avx512-vnni"));
-	CU_ASSERT(dg__isa_format(isa, text, sizeof(text)) < 64);
+	CU_ASSERT(dg__isa_format(UINT32_MAX, text, sizeof(text)) <
+		sizeof(((dg_device_info *)0)->architecture));
 #if defined(__x86_64__)
 	CU_ASSERT(isa & DG__ISA_SSE2);
 	CU_ASSERT(!(isa & DG__ISA_AVX512) || (isa & DG__ISA_AVX2));
