@@ -638,6 +638,7 @@ static void test_isa__the_text_names_what_was_found(void)
 {
 	char text[128];
 	uint32_t isa = dg__isa_detect();
+	(void)isa;
 	dg__isa_format(DG__ISA_SSE2 | DG__ISA_AVX512_VNNI, text, sizeof(text));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, " sse2 avx512-vnni"));
 	CU_ASSERT(dg__isa_format(UINT32_MAX, text, sizeof(text)) <
