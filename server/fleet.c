@@ -479,7 +479,7 @@ void dg__fleet_destroy(dg__fleet *fleet)
 	pthread_cond_broadcast(&fleet->changed);
 	pthread_mutex_unlock(&fleet->lock);
 	for (size_t i = 0; i < fleet->slot_count; i++)
-		dg__worker_cancel(fleet->slots[i].worker);
+		dg__worker_stop(fleet->slots[i].worker);
 	for (size_t i = 0; i < fleet->slot_count; i++) {
 		slot *s = &fleet->slots[i];
 		if (s->started)

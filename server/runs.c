@@ -128,7 +128,7 @@ void dg__run_leave(dg__jobs *jobs, job *j)
 		remove_run(jobs, r);
 		free_run(r);
 	} else {
-		dg__worker_cancel(r->worker);
+		dg__worker_stop(r->worker);
 	}
 }
 
@@ -162,7 +162,7 @@ static void on_progress(uint32_t done, uint32_t total, const dg_key *key, void *
 	pthread_mutex_lock(&r->jobs->lock);
 	/* A cancel that came just before the worker had the request would be lost otherwise. */
 	if (r->cancelled || r->jobs->stop)
-		dg__worker_cancel(r->worker);
+		dg__worker_stop(r->worker);
 	for (job *j = r->first; j; j = j->next_in_run)
 		dg_key_format(key, j->shown.current, sizeof(j->shown.current));
 	char(*ids)[40] = waiting_ids(r, &count);
@@ -302,7 +302,7 @@ void dg__runs_stop(dg__jobs *jobs)
 	/* A worker's call ends within its limits once it is cancelled, whatever the worker does. */
 	while (jobs->runs) {
 		for (run *r = jobs->runs; r; r = r->next)
-			dg__worker_cancel(r->worker);
+			dg__worker_stop(r->worker);
 		struct timespec until;
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += 50000000;

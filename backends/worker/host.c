@@ -23,6 +23,7 @@
 #define SEND_NS (30ull * 1000000000)
 /* How often the parent and the idle time are looked at, at least. */
 #define SLICE_MS 250u
+#define FIRST_MS 60000u
 
 typedef struct host {
 	const dg__backend *backend;
@@ -32,6 +33,7 @@ typedef struct host {
 	pthread_cond_t changed;
 	bool busy; /* under lock: a request waits or runs; request is then the second thread's */
 	uint64_t idle_since_ns; /* under lock */
+	bool served; /* under lock: a request has been answered */
 	dg__frame request;
 	atomic_bool cancel;
 	uint64_t number; /* of the running request; the second thread's */
@@ -141,6 +143,7 @@ static void *run(void *user)
 			_exit(0);
 		pthread_mutex_lock(&h->lock);
 		h->busy = false;
+		h->served = true;
 		h->idle_since_ns = dg__clock_ns();
 		pthread_mutex_unlock(&h->lock);
 	}
@@ -177,10 +180,11 @@ static void take(host *h, const dg__frame *frame)
 	pthread_mutex_unlock(&h->lock);
 }
 
+/* Before the first request, which is on its way, a short idle time must not end the process. */
 static bool idle_too_long(host *h)
 {
-	uint64_t most_ns = (uint64_t)(h->idle_ms ? h->idle_ms : 60000) * 1000000;
 	pthread_mutex_lock(&h->lock);
+	uint64_t most_ns = (uint64_t)(h->served && h->idle_ms ? h->idle_ms : FIRST_MS) * 1000000;
 	bool over = !h->busy && dg__clock_ns() - h->idle_since_ns >= most_ns;
 	pthread_mutex_unlock(&h->lock);
 	return over;

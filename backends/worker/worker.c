@@ -1,6 +1,6 @@
 /*
- * See worker.h. Calls on a handle follow one another; cancel only sets a flag, which the call under
- * way looks at every few milliseconds.
+ * See worker.h. Calls on a handle follow one another; cancel and stop only leave word, which the
+ * call under way looks for every few milliseconds.
  */
 #include "backends/worker/worker.h"
 
@@ -19,7 +19,7 @@
 #include "backends/worker/spawn.h"
 
 #define MS 1000000ull
-#define SLICE_NS (10 * MS) /* how often the cancel flag is looked at */
+#define SLICE_NS (10 * MS) /* how often word of cancelling is looked for */
 #define TURN_NS (50 * MS) /* how often a waiting call looks at its deadline at least */
 #define CANCEL_NS (150 * MS) /* a child may take so long to listen */
 #define GRACE_NS (300 * MS) /* beyond a deadline that the child keeps itself */
@@ -40,7 +40,13 @@ struct dg__worker {
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	bool busy; /* under lock; the rest is the call's that has its turn */
-	atomic_bool in_call, cancel;
+	/*
+	 * Number of the call under way, 0 for none, and of the last one to be cancelled. No number
+	 * comes twice, so that a cancel which comes too late for its call does not hit the next.
+	 */
+	_Atomic(uint64_t) in_call, cancelled;
+	uint64_t calls;
+	atomic_bool stopped;
 	_Atomic(int64_t) pid; /* 0: no child */
 	dg__channel channel;
 	uint64_t request;
@@ -52,6 +58,7 @@ struct dg__worker {
 
 /* A call under way. */
 typedef struct call {
+	uint64_t number;
 	uint64_t deadline_ns;
 	uint64_t grace_ns; /* after it, for a child that keeps the deadline itself */
 	uint64_t cancelled_ns; /* when the child was asked to stop; 0: was not */
@@ -105,7 +112,7 @@ static void wait_freed(dg__worker *w, uint64_t at_most_ns)
 static bool take_turn(dg__worker *w, uint64_t deadline_ns)
 {
 	pthread_mutex_lock(&w->lock);
-	while (w->busy && dg__clock_ns() < deadline_ns)
+	while (w->busy && dg__clock_ns() < deadline_ns && !atomic_load(&w->stopped))
 		wait_freed(w, TURN_NS);
 	bool mine = !w->busy;
 	w->busy = true;
@@ -181,7 +188,8 @@ static int end_child(dg__worker *w, unsigned grace_ms, unsigned reap_ms)
 	dg__channel_finish(&w->channel);
 	if (pid == 0)
 		return DG__STATUS_UNKNOWN;
-	if (grace_ms == 0 || !dg__spawn_reap(pid, grace_ms, &status)) {
+	/* Looked at even without grace: a number that somebody else reaped may be a stranger's. */
+	if (!dg__spawn_reap(pid, grace_ms, &status)) {
 		kill(pid, SIGKILL);
 		if (!dg__spawn_reap(pid, reap_ms, &status) && w->abandoned_count < ABANDONED_MAX)
 			w->abandoned[w->abandoned_count++] = pid;
@@ -209,7 +217,7 @@ static void adopt(dg__worker *w)
 			if (fd >= 0)
 				close(fd);
 			w->busy = init_turns(w) != 0;
-			atomic_store(&w->in_call, false);
+			atomic_store(&w->in_call, 0);
 			atomic_store(&w->pid, 0);
 			w->abandoned_count = 0;
 			w->failures = 0;
@@ -321,10 +329,20 @@ static dg_err nonsense(dg__worker *w, const char *what, dg_error *reterr)
 				  "the worker of %s %s", w->backend, what));
 }
 
+static bool is_cancelled(const dg__worker *w, const call *c)
+{
+	return atomic_load(&w->stopped) || atomic_load(&w->cancelled) == c->number;
+}
+
+static dg_err tell_cancelled(dg_error *reterr)
+{
+	return dg_error_set(reterr, DG_ECANCELLED, "the work was cancelled");
+}
+
 static dg_err cancelled(dg__worker *w, dg_error *reterr)
 {
 	end_child(w, 0, CANCEL_REAP_MS);
-	return dg_error_set(reterr, DG_ECANCELLED, "the work was cancelled");
+	return tell_cancelled(reterr);
 }
 
 /* Whether the call may go on; ends the child where not. */
@@ -339,10 +357,10 @@ static dg_err check_time(dg__worker *w, const call *c, dg_error *reterr)
 				  "%s did not answer in time; its worker was ended", w->backend));
 }
 
-/* Ask the child to stop, once, when the flag is up. */
+/* Ask the child to stop, once, when the call is to end. */
 static void pass_cancel(dg__worker *w, call *c)
 {
-	if (c->cancelled_ns || !atomic_load(&w->cancel))
+	if (c->cancelled_ns || !is_cancelled(w, c))
 		return;
 	c->cancelled_ns = dg__clock_ns();
 	dg__frame *frame = calloc(1, sizeof(*frame));
@@ -488,11 +506,13 @@ static void drop_ended(dg__worker *w)
 static dg_err exchange(dg__worker *w, call *c, dg__frame *request, dg_error *reterr)
 {
 	drop_ended(w);
+	if (is_cancelled(w, c))
+		return tell_cancelled(reterr);
 	bool kept = w->channel.fd >= 0;
 	dg_err err = ask(w, c, request, reterr);
 	if (err == DG_OK)
 		err = converse(w, c, reterr);
-	bool again = err == DG_EWORKER && kept && !c->answered && !atomic_load(&w->cancel) &&
+	bool again = err == DG_EWORKER && kept && !c->answered && !is_cancelled(w, c) &&
 		     dg__clock_ns() >= w->not_before_ns;
 	if (!again)
 		return err;
@@ -517,16 +537,19 @@ static dg_err run_call(dg__worker *w, call *c, dg__frame *request, dg_error *ret
 {
 	adopt(w);
 	if (!take_turn(w, c->deadline_ns))
-		return dg_error_set(reterr, DG_ETIMEOUT,
-			"earlier calls on the worker of %s took all of the time", w->backend);
-	atomic_store(&w->cancel, false);
-	atomic_store(&w->in_call, true);
+		return atomic_load(&w->stopped)
+			       ? tell_cancelled(reterr)
+			       : dg_error_set(reterr, DG_ETIMEOUT,
+					 "earlier calls on the worker of %s took all of the time",
+					 w->backend);
+	c->number = ++w->calls;
+	atomic_store(&w->in_call, c->number);
 	/* Drivers look at the hardware once. */
 	if (request->kind == DG__FRAME_DETECT)
 		end_child(w, GONE_REAP_MS, KILL_REAP_MS);
 	dg_err err = exchange(w, c, request, reterr);
 	settle(w, c, err);
-	atomic_store(&w->in_call, false);
+	atomic_store(&w->in_call, 0);
 	give_turn(w);
 	return err;
 }
@@ -625,8 +648,15 @@ dg_err dg__worker_telemetry(dg__worker *worker, uint32_t device, uint32_t timeou
 
 void dg__worker_cancel(dg__worker *worker)
 {
-	if (atomic_load(&worker->in_call))
-		atomic_store(&worker->cancel, true);
+	uint64_t number = atomic_load(&worker->in_call), last = atomic_load(&worker->cancelled);
+	/* Only upwards: one that is late must not take back one that is in time. */
+	while (last < number && !atomic_compare_exchange_weak(&worker->cancelled, &last, number))
+		continue;
+}
+
+void dg__worker_stop(dg__worker *worker)
+{
+	atomic_store(&worker->stopped, true);
 }
 
 int64_t dg__worker_pid(const dg__worker *worker)

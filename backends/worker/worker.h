@@ -93,9 +93,16 @@ dg_err dg__worker_telemetry(dg__worker *worker, uint32_t device, uint32_t timeou
 
 /**
  * End the call that runs now, if any, with DG_ECANCELLED within 200 ms: asks the child first and
- * kills it if it does not listen. Threads: safe from any. Blocks: no.
+ * kills it if it does not listen. No later call is touched. Threads: safe from any. Blocks: no.
  */
 void dg__worker_cancel(dg__worker *worker);
+
+/**
+ * As dg__worker_cancel(), and for good: calls that wait for their turn, that are about to start or
+ * that come later end with DG_ECANCELLED too. For who is done with the handle while others may be
+ * on their way into a call. Threads: safe from any. Blocks: no.
+ */
+void dg__worker_stop(dg__worker *worker);
 
 /** Process id of the child, 0 where none runs. For tests and for the metrics. */
 int64_t dg__worker_pid(const dg__worker *worker);

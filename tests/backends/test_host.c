@@ -139,6 +139,17 @@ static void test_host__ends_after_its_idle_time(void)
 	CU_ASSERT(dg_test_now_ms() - start_ms >= 100);
 }
 
+/* Who starts it may be held up before he sends. */
+static void test_host__a_short_idle_time_leaves_time_for_the_first_request(void)
+{
+	hosted h = start_fake("", 1);
+	dg_test_sleep_ms(400);
+	send_frame(&h, DG__FRAME_DETECT, 1);
+	CU_ASSERT_EQUAL(receive_kind(&h), DG__FRAME_DEVICES);
+	CU_ASSERT_EQUAL(receive_kind(&h), DG__FRAME_END);
+	assert_ends(&h, "exited with status 0");
+}
+
 static void test_host__idle_time_counts_from_the_last_answer(void)
 {
 	hosted h = start_fake("init_ms=600", 300);
@@ -185,6 +196,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_host__answers_and_ends_when_its_socket_is_closed),
 	DG_TEST(test_host__a_closed_socket_ends_it_while_the_driver_hangs),
 	DG_TEST(test_host__ends_after_its_idle_time),
+	DG_TEST(test_host__a_short_idle_time_leaves_time_for_the_first_request),
 	DG_TEST(test_host__idle_time_counts_from_the_last_answer),
 	DG_TEST(test_host__a_cancel_that_comes_late_spoils_no_later_request),
 	DG_TEST(test_host__nonsense_ends_it),

@@ -68,6 +68,47 @@ static void test_detect__devices_come_in_the_drivers_order(void)
 	dg__worker_destroy(w);
 }
 
+static void assert_first_device(const char *backend, const char *name, const char *device)
+{
+	dg__worker *w = NULL;
+	dg__device_list list = { .count = 0 };
+	char text[DG_DEVICE_TEXT_MAX] = "";
+	const dg__worker_options options = { .backend = backend, .path = dg_fake_worker_path() };
+	CU_ASSERT_EQUAL_FATAL(dg__worker_create(&options, &w, NULL), DG_OK);
+	CU_ASSERT_EQUAL_FATAL(dg__worker_detect(w, LONG_MS, &list, NULL), DG_OK);
+	CU_ASSERT_EQUAL_FATAL(list.count, 1);
+	CU_ASSERT_STRING_EQUAL(list.entries[0].info.name, name);
+	dg_device_format(list.entries[0].info.device, text, sizeof(text));
+	CU_ASSERT_STRING_EQUAL(text, device);
+	dg__device_list_finish(&list);
+	dg__worker_destroy(w);
+}
+
+static void test_detect__each_backend_has_its_own_devices(void)
+{
+	dg_fake_worker_script("[cuda];gpus=B;[vulkan];gpus=C;kind=integrated;[];driver=all 1.0");
+	assert_first_device("cuda", "Fake B", "cuda:0");
+	assert_first_device("vulkan", "Fake C", "vulkan:integrated:0");
+	assert_first_device("cpu", "Fake A", "cpu");
+}
+
+static void test_detect__a_script_may_be_in_a_file_of_its_own(void)
+{
+	char *folder = dg_test_temp_dir();
+	char path[600];
+	snprintf(path, sizeof(path), "%s/script", folder);
+	FILE *f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("[rocm]\ngpus=D\nname=From a file\n", f);
+	fclose(f);
+	unsetenv("DG_FAKE");
+	setenv("DG_FAKE_FILE", path, 1);
+	assert_first_device("rocm", "From a file", "rocm:0");
+	assert_first_device("cuda", "Fake A", "cuda:0");
+	unsetenv("DG_FAKE_FILE");
+	free(folder);
+}
+
 static void test_detect__looks_in_a_fresh_process_each_time(void)
 {
 	dg__worker *w = create_changing("gpus=A,B");
@@ -419,6 +460,8 @@ static void test_unkillable__destroy_leaves_it_and_a_later_start_reaps_it(void)
 static const dg_test_case cases[] = {
 	DG_TEST(test_detect__the_real_worker_lists_the_cpu),
 	DG_TEST(test_detect__devices_come_in_the_drivers_order),
+	DG_TEST(test_detect__each_backend_has_its_own_devices),
+	DG_TEST(test_detect__a_script_may_be_in_a_file_of_its_own),
 	DG_TEST(test_detect__looks_in_a_fresh_process_each_time),
 	DG_TEST(test_detect__no_driver_no_device_and_a_bad_driver_are_told_apart),
 	DG_TEST(test_detect__errors_of_the_driver_cause_no_back_off),

@@ -149,6 +149,44 @@ static void test_threads__cancel_at_any_moment_is_harmless(void)
 	dg__worker_destroy(w);
 }
 
+/* Neither the call under way, nor one that waits, nor a later one. */
+static void test_threads__stop_ends_every_call_for_good(void)
+{
+	enum { WAITING = 3 };
+	pthread_t threads[WAITING];
+	user users[WAITING];
+	dg__worker *w = dg_fake_worker_create("fake", "do=hang@launch", IDLE_MS);
+	for (unsigned i = 0; i < WAITING; i++) {
+		users[i] = (user){ .worker = w, .timeout_ms = LONG_MS };
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, use_once, &users[i]), 0);
+	}
+	dg_test_sleep_ms(300);
+	int64_t pid = dg__worker_pid(w);
+	long long start = dg_test_now_ms();
+	dg__worker_stop(w);
+	for (unsigned i = 0; i < WAITING; i++) {
+		pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(users[i].err, DG_ECANCELLED);
+	}
+	CU_ASSERT(dg_test_now_ms() - start < 200 + SLACK_MS);
+	CU_ASSERT(pid > 0 && dg_process_ends(pid, SLACK_MS));
+	dg_fake_worker_script("");
+	CU_ASSERT_EQUAL(measure(w, LONG_MS, NULL), DG_ECANCELLED);
+	CU_ASSERT_EQUAL(dg__worker_pid(w), 0);
+	dg__worker_destroy(w);
+}
+
+static void test_threads__stop_before_the_first_call_starts_no_process(void)
+{
+	dg__worker *w = dg_fake_worker_create("fake", "do=hang@enumerate", IDLE_MS);
+	dg__worker_stop(w);
+	long long start = dg_test_now_ms();
+	CU_ASSERT_EQUAL(dg_worker_detect(w, LONG_MS, NULL, NULL), DG_ECANCELLED);
+	CU_ASSERT(dg_test_now_ms() - start < SLACK_MS);
+	CU_ASSERT_EQUAL(dg__worker_pid(w), 0);
+	dg__worker_destroy(w);
+}
+
 /* Forks. */
 
 /* What the child of fork() sees, as its exit status. */
@@ -307,6 +345,8 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_threads__a_call_that_waits_keeps_its_deadline_and_harms_nobody),
 	DG_TEST(test_threads__cancel_ends_the_running_call_and_the_next_gets_its_turn),
 	DG_TEST(test_threads__cancel_at_any_moment_is_harmless),
+	DG_TEST(test_threads__stop_ends_every_call_for_good),
+	DG_TEST(test_threads__stop_before_the_first_call_starts_no_process),
 	DG_TEST(test_fork__the_child_gets_a_worker_of_its_own),
 	DG_TEST(test_fork__works_in_the_middle_of_a_call),
 	DG_TEST(test_orphan__a_killed_parent_takes_its_worker_along),

@@ -70,6 +70,7 @@ static void read_line(dg__fake_script *s, const char *line)
 		unsigned long *number;
 	} rows[] = {
 		{ "variant", s->variant, sizeof(s->variant), NULL },
+		{ "kind", s->kind, sizeof(s->kind), NULL },
 		{ "name", s->name, sizeof(s->name), NULL },
 		{ "driver", s->driver, sizeof(s->driver), NULL },
 		{ "enumerate", s->enumerate, sizeof(s->enumerate), NULL },
@@ -100,21 +101,39 @@ static void read_line(dg__fake_script *s, const char *line)
 
 static void read_text(char *text)
 {
-	const char *given = getenv("DG_FAKE");
-	if (!given || *given != '@') {
+	const char *given = getenv("DG_FAKE"), *path = getenv("DG_FAKE_FILE");
+	if (given && *given == '@')
+		path = given + 1;
+	else if (given || !path) {
 		copy(text, TEXT_MAX, given ? given : "", "DG_FAKE is too long");
 		return;
 	}
-	FILE *f = fopen(given + 1, "r");
+	FILE *f = fopen(path, "r");
 	if (!f)
-		malformed(given);
+		malformed(path);
 	text[fread(text, 1, TEXT_MAX - 1, f)] = '\0';
 	fclose(f);
 }
 
-void dg__fake_script_read(dg__fake_script *ret_script)
+/* Whether a line starts a part, and whose it is then. */
+static bool read_part(const char *line, const char *backend, bool *ret_ours)
+{
+	size_t length = strlen(line), name = strlen(backend);
+	if (*line != '[')
+		return false;
+	if (line[length - 1] != ']')
+		malformed(line);
+	*ret_ours = length == 2 || (length == name + 2 && !strncmp(line + 1, backend, name));
+	return true;
+}
+
+void dg__fake_script_read(const char *backend, dg__fake_script *ret_script)
 {
 	static char text[TEXT_MAX];
+	/* What another backend's part says goes here. */
+	static dg__fake_script others;
+	bool ours = true;
+	memset(&others, 0, sizeof(others));
 	memset(ret_script, 0, sizeof(*ret_script));
 	read_gpus(ret_script, "A", "A");
 	read_text(text);
@@ -122,8 +141,8 @@ void dg__fake_script_read(dg__fake_script *ret_script)
 		size_t length = strcspn(line, ";\n");
 		bool last = line[length] == '\0';
 		line[length] = '\0';
-		if (length)
-			read_line(ret_script, line);
+		if (length && !read_part(line, backend, &ours))
+			read_line(ours ? ret_script : &others, line);
 		line += length + !last;
 	}
 }

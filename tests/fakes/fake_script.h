@@ -1,11 +1,17 @@
 /*
- * The script of a fake worker: lines of word=value, in DG_FAKE itself, separated by ';' or line
- * ends, or, where DG_FAKE is @PATH, in that file, which may be replaced while the worker runs.
+ * The script of a fake worker: lines of word=value, separated by ';' or line ends. They are in
+ * DG_FAKE itself or, where it is @PATH, in that file; with no DG_FAKE in the file that DG_FAKE_FILE
+ * names. A file may be replaced while the worker runs: it is read anew at each call of a slot.
+ *
+ * [cuda]           What follows is for the worker of that backend alone.
+ * []               What follows is for all again, as it is at the start.
  *
  * gpus=A,b,C<A     The hardware, in the driver's present order. A letter is one piece of hardware
  *                  and gives its UUID and PCI address; a small one is a software adapter; C<A is a
  *                  part of A. Default A; none where empty.
  * variant=vulkan   What the devices are; default the backend's own name, else cuda.
+ * kind=integrated  Kind of adapter, as in a device's text: of the wgpu family's hardware; default
+ *                  discrete. Software adapters are of kind cpu whatever it says.
  * name=TEXT        Name of all devices; default "Fake" and the letter.
  * driver=TEXT      Name and version of the driver.
  * enumerate=missing|failed
@@ -51,14 +57,16 @@ typedef struct dg__fake_act {
 typedef struct dg__fake_script {
 	size_t gpu_count;
 	dg__fake_gpu gpus[DG__FAKE_GPUS_MAX];
-	char variant[16], name[64], driver[64], enumerate[16], lost[32], output[16], log[256];
+	char variant[16], kind[16], name[64], driver[64], enumerate[16], lost[32], output[16],
+		log[256];
 	unsigned long init_ms, launch_ms;
 	bool ignore_term;
 	size_t act_count;
 	dg__fake_act acts[DG__FAKE_ACTS_MAX];
 } dg__fake_script;
 
-/** Read the script as it is now. A malformed line ends the process: no test passes by it. */
-void dg__fake_script_read(dg__fake_script *ret_script);
+/** Read the script as it is now, for a backend. A malformed line, also of another backend's part,
+ * ends the process: no test passes by it. */
+void dg__fake_script_read(const char *backend, dg__fake_script *ret_script);
 
 #endif

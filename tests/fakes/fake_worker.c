@@ -1,6 +1,7 @@
 /* See fake_worker.h. */
 #include "tests/fakes/fake_worker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +11,65 @@
 
 #include "tests/test.h"
 
+/*
+ * Sanitizer reports of the workers. Nobody sees what a worker prints, and one that dies of a report
+ * after its answer is replaced without a word: hence files, and a look at them at the end.
+ */
+
+static char reports[512];
+
+static bool print_report(const char *name)
+{
+	char path[800], line[512];
+	snprintf(path, sizeof(path), "%s/%s", reports, name);
+	FILE *f = *name == '.' ? NULL : fopen(path, "r");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		fputs(line, stdout);
+	fclose(f);
+	return true;
+}
+
+static void fail_by_reports(void)
+{
+	bool any = false;
+	DIR *d = opendir(reports);
+	for (struct dirent *e; d && (e = readdir(d));)
+		any |= print_report(e->d_name);
+	if (d)
+		closedir(d);
+	fflush(stdout);
+	if (any)
+		_exit(1);
+}
+
+static void add_log_path(const char *variable)
+{
+	char options[1200];
+	const char *given = getenv(variable);
+	snprintf(options, sizeof(options), "%s:log_path=%s/report", given ? given : "", reports);
+	setenv(variable, options, 1);
+}
+
+static void watch_reports(void)
+{
+	if (!SANITIZED || *reports)
+		return;
+	char *folder = dg_test_temp_dir();
+	snprintf(reports, sizeof(reports), "%s", folder);
+	free(folder);
+	add_log_path("ASAN_OPTIONS");
+	add_log_path("TSAN_OPTIONS");
+	add_log_path("UBSAN_OPTIONS");
+	/* After the folder's own, so that it runs before the folder is removed. */
+	atexit(fail_by_reports);
+}
+
 static const char *built(char *path, size_t size, const char *below)
 {
 	const char *build = getenv("DG_BUILD");
+	watch_reports();
 	snprintf(path, size, "%s/%s", build && *build ? build : "build/release", below);
 	return path;
 }

@@ -20,6 +20,9 @@
 #define SANITIZED 0
 #endif
 
+/*
+ * Under a sanitizer, a report of a worker started after one of the next two fails the program.
+ */
 /** Path of the scripted worker: $DG_BUILD/tests/fakes/main_fake_worker; static. */
 const char *dg_fake_worker_path(void);
 /** Path of the real one: $DG_BUILD/libexec/devgate/devgate-worker; static. */

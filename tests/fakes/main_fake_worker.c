@@ -1,6 +1,12 @@
 /*
- * A worker process whose backend, under any name, does what a script says: see fake_script.h. It is
- * hosted by the code that hosts the real ones.
+ * A worker process whose backend, under any name, does what a script says: fake_script.h has its
+ * words. It is hosted by the code that hosts the real ones. For a gateway with devices of two
+ * kinds:
+ *
+ *	DEVGATE_WORKER=$DG_BUILD/tests/fakes/main_fake_worker DG_ENGINE_QUICK=1 \
+ *	DG_FAKE='[cpu];gpus=A;[cuda];gpus=B,C;launch_ms=20' devgated ...
+ *
+ * launch_ms makes a measurement last: each key takes some dozens of launches.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -208,7 +214,7 @@ static void log_call(const char *slot)
 static dg_err strike(const char *slot, const dg__stop *stop, dg_error *reterr)
 {
 	dg_err err = DG_OK;
-	dg__fake_script_read(&script);
+	dg__fake_script_read(backend_name, &script);
 	unsigned long before = count_call(slot);
 	log_call(slot);
 	for (size_t i = 0; !err && i < script.act_count; i++)
@@ -227,6 +233,18 @@ static dg_variant variant_of(const char *word)
 	return DG_CUDA;
 }
 
+static uint8_t hardware_kind(void)
+{
+	const dg__kind_row *kinds = dg__kinds[DG__FORM_ADAPTER];
+	uint8_t kind = DG_KIND_DISCRETE;
+	if (*script.kind)
+		while (kind < DG_KIND_CPU && strcmp(kinds[kind].text, script.kind) != 0)
+			kind++;
+	if (kind == DG_KIND_CPU)
+		_exit(73); /* no such kind */
+	return kind;
+}
+
 static dg_err make_device(uint32_t index, dg_device *ret_device, dg_error *reterr)
 {
 	dg_variant variant = variant_of(*script.variant ? script.variant : backend_name);
@@ -240,7 +258,7 @@ static dg_err make_device(uint32_t index, dg_device *ret_device, dg_error *reter
 		return dg_device_make(variant, DG_KIND_CPU, 0, ret_device, reterr);
 	for (uint32_t i = 0; i < index; i++)
 		place += !script.gpus[i].software;
-	return dg_device_make(variant, DG_KIND_DISCRETE, place, ret_device, reterr);
+	return dg_device_make(variant, hardware_kind(), place, ret_device, reterr);
 }
 
 static dg_err check_lost(uint32_t index, dg_error *reterr)
