@@ -18,7 +18,7 @@ RUN make -j2 all && make install PREFIX=/usr DESTDIR=/out \
 
 FROM ${BASE}
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends \
-		libmicrohttpd12 libgnutls30 libjansson4 libcurl4 libssl3 libsqlite3-0 libinih1 \
+		libevent-core-2.1-7 libjansson4 libcurl4 libssl3 libsqlite3-0 libinih1 \
 		ca-certificates >/dev/null \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin devgate \

@@ -46,7 +46,7 @@ endif
 pkg = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 LIBS_API = $(call pkg,jansson libcrypto) -lm -ldl
 LIBS_CLIENT = $(call pkg,libcurl libcrypto) $(LIBS_API)
-LIBS_SERVER = $(call pkg,libmicrohttpd gnutls libssl libcrypto sqlite3 inih) $(LIBS_API)
+LIBS_SERVER = $(call pkg,libevent_core libssl libcrypto sqlite3 inih) $(LIBS_API)
 LIBS_TEST = $(call pkg,cunit)
 
 PUBLIC := $(addprefix api/,error.h errors.def variants.def dtypes.def device.h default.h settings.h \

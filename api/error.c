@@ -145,6 +145,7 @@ dg_err dg_err_from_status(int status)
 		{ 413, DG_ETOOLARGE },
 		{ 414, DG_EURITOOLONG },
 		{ 415, DG_EMEDIATYPE },
+		{ 417, DG_EEXPECTATION },
 		{ 421, DG_EMISDIRECTED },
 		{ 429, DG_ERATE },
 		{ 431, DG_EHEADERS },
@@ -153,6 +154,7 @@ dg_err dg_err_from_status(int status)
 		{ 502, DG_EUNREACHABLE },
 		{ 503, DG_EUNAVAILABLE },
 		{ 504, DG_ETIMEOUT },
+		{ 505, DG_EHTTPVERSION },
 	};
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (known[i].status == status)

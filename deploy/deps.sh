@@ -3,7 +3,7 @@
 # Asks for root (sudo) only where something is missing. Elsewhere it names what is needed.
 set -eu
 
-build="gcc make pkg-config libc6-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev
+build="gcc make pkg-config libc6-dev libevent-dev libjansson-dev
 	libcurl4-openssl-dev libssl-dev libsqlite3-dev libinih-dev"
 # The tests drive the gateway with curl and openssl as strangers would, and check the contract.
 test="$build libcunit1-dev curl openssl python3 python3-yaml python3-jsonschema iproute2 procps

@@ -13,6 +13,7 @@
 #include "backends/core/clock.h"
 #include "backends/worker/worker.h"
 #include "server/fleet_internal.h"
+#include "server/http_head.h"
 #include "server/log.h"
 
 #define RETRY_FIRST_MS 1000
@@ -209,6 +210,9 @@ static void show_device(dg__fleet *fleet, const slot *s, size_t at)
 static void show(dg__fleet *fleet, slot *s)
 {
 	bool seen[DG__DEVICES_MAX] = { false };
+	/* A backend that failed did not say that a device is gone. */
+	const char *gone =
+		*s->status.reason ? s->status.reason : "its driver does not list it any more";
 	for (size_t i = 0; i < s->found.count; i++) {
 		char identity[80];
 		show_device(fleet, s, i);
@@ -219,7 +223,7 @@ static void show(dg__fleet *fleet, slot *s)
 	}
 	for (size_t i = 0; i < fleet->record_count; i++)
 		if (!seen[i] && strcmp(fleet->records[i].entry.info.backend, s->status.name) == 0)
-			mark_lost(&fleet->records[i], "its driver does not list it any more");
+			mark_lost(&fleet->records[i], gone);
 	dg__device_list_finish(&s->found);
 	qsort(fleet->records, fleet->record_count, sizeof(*fleet->records), by_index);
 	s->shown = true;
@@ -284,10 +288,12 @@ static void note_failed(dg__fleet *fleet, slot *s, dg_err err, const dg_error *w
 	snprintf(s->status.reason, sizeof(s->status.reason), "%.199s", why->text);
 	dg__log(err == DG_ENODRIVER ? DG__LOG_INFO : DG__LOG_WARNING, "%s: %s", s->status.name,
 		why->text);
-	if (err == DG_ENODRIVER)
+	if (err == DG_ENODRIVER) {
+		s->status.devices = 0;
 		s->shown = false;
-	else
+	} else {
 		mark_unhealthy(fleet, s);
+	}
 }
 
 static void look(slot *s)

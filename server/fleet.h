@@ -9,7 +9,6 @@
 
 typedef struct dg__fleet dg__fleet;
 
-#define DG__HEADERS_MAX 16384u /* bytes of a request's target and headers */
 #define DG__WAIT_MAX_S 300u /* longest wait that a request may prefer */
 
 /**

@@ -5,126 +5,137 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
-#include "backends/core/clock.h"
 #include "server/http_internal.h"
 
-#define HEARTBEAT_NS (15ull * 1000000000)
+#define HEARTBEAT_MS 15000
+#define FRAME_ROOM 64u /* beside the data: its event's name, and the chunk's frame */
 
-typedef struct stream {
-	conn *c;
+struct dg__stream {
 	dg__jobs *jobs;
-	dg__principal who;
-	char job[40];
 	dg__subscription *subscription;
-	char *text; /* owned; what is not sent yet */
-	size_t length, sent;
-	bool begun, ended;
-} stream;
+	bool chunked; /* else the end of the connection is the end of the stream */
+	bool begun, ended, last_sent;
+};
 
-static bool set_text(stream *s, const char *event, const dg__json_text *data)
+/* Hand over a piece to send. */
+static bool say(conn *c, const char *event, const char *data, size_t length)
 {
-	size_t room = data->length + 64;
-	s->text = malloc(room);
-	if (!s->text)
-		return false;
-	s->length = (size_t)snprintf(s->text, room, "event: %s\ndata: %s\n\n", event, data->text);
-	s->sent = 0;
-	return true;
+	size_t room = length + FRAME_ROOM * 2;
+	char *text = malloc(room), *piece = malloc(room);
+	if (text && piece) {
+		int n = *event ? snprintf(piece, room, "event: %s\ndata: %.*s\n\n", event,
+					 (int)length, data)
+			       : snprintf(piece, room, "%s\n\n", data);
+		n = c->x->stream->chunked ? snprintf(text, room, "%x\r\n%s\r\n", (unsigned)n, piece)
+					  : snprintf(text, room, "%s", piece);
+		free(c->out);
+		c->out = text;
+		c->out_length = (size_t)n;
+		c->out_sent = 0;
+	} else {
+		free(text);
+	}
+	free(piece);
+	return text && piece;
 }
 
-static bool set_comment(stream *s, const char *comment)
+/* False where memory is short or the job is not to be seen any more. */
+static bool say_state(conn *c)
 {
-	s->text = strdup(comment);
-	s->length = s->text ? strlen(s->text) : 0;
-	s->sent = 0;
-	return s->text != NULL;
-}
-
-/* The next piece: false where memory is short or the job is not to be seen any more. */
-static bool next_event(stream *s)
-{
+	exchange *x = c->x;
 	dg__job job;
 	dg__json_text json;
-	if (dg__jobs_get(s->jobs, s->job, &s->who, &job, NULL) != DG_OK)
+	if (dg__jobs_get(x->stream->jobs, x->request.job, &x->request.principal, &job, NULL) !=
+		DG_OK)
 		return false;
-	s->ended = job.state >= DG__JOB_DONE;
+	x->stream->ended = job.state >= DG__JOB_DONE;
 	dg_err err = dg__wire_encode_job(&job, &json);
 	dg__job_finish(&job);
 	if (err != DG_OK)
 		return false;
-	bool set = set_text(s, s->ended ? "end" : "progress", &json);
+	bool said = say(c, x->stream->ended ? "end" : "progress", json.text, json.length);
 	free(json.text);
-	return set;
+	return said;
 }
 
-static ssize_t read_stream(void *cls, uint64_t position, char *buf, size_t size)
+static bool say_last(conn *c)
 {
-	stream *s = cls;
-	(void)position;
-	if (s->sent == s->length) {
-		free(s->text);
-		s->text = NULL;
-		s->length = s->sent = 0;
-		if (s->ended || atomic_load(&s->c->http->stopping))
-			return MHD_CONTENT_READER_END_OF_STREAM;
-		bool rang = atomic_exchange(&s->c->rang, false);
-		bool late = dg__clock_ns() >= atomic_load(&s->c->wake_ns);
-		bool made = true;
-		if (!s->begun)
-			made = set_comment(s, ": devgate\n\n");
-		else if (rang)
-			made = next_event(s);
-		else if (late)
-			made = set_comment(s, ":\n\n");
-		if (!made)
-			return MHD_CONTENT_READER_END_WITH_ERROR;
-		if (!s->begun)
-			atomic_store(&s->c->rang, true); /* the state it begins with */
+	static const char last[] = "0\r\n\r\n";
+	c->x->stream->last_sent = true;
+	if (!c->x->stream->chunked)
+		return true;
+	free(c->out);
+	c->out = strdup(last);
+	c->out_length = c->out ? sizeof(last) - 1 : 0;
+	c->out_sent = 0;
+	return c->out != NULL;
+}
+
+/* What is said next; *ret_nothing: nothing yet. */
+static bool say_next(conn *c, bool *ret_nothing)
+{
+	dg__stream *s = c->x->stream;
+	*ret_nothing = false;
+	if (!s->begun) {
 		s->begun = true;
+		atomic_store(&c->rang, true); /* the state it begins with */
+		return say(c, "", ": devgate", 0);
 	}
-	if (s->sent == s->length) {
-		dg__conn_suspend(s->c, dg__clock_ns() + HEARTBEAT_NS);
-		return 0;
-	}
-	size_t n = s->length - s->sent < size ? s->length - s->sent : size;
-	memcpy(buf, s->text + s->sent, n);
-	s->sent += n;
-	return (ssize_t)n;
+	if (s->ended || atomic_load(&c->loop->http->stopping))
+		return say_last(c);
+	if (atomic_exchange(&c->rang, false))
+		return say_state(c);
+	if (c->expired)
+		return say(c, "", ":", 0);
+	*ret_nothing = true;
+	return true;
 }
 
-static void free_stream(void *cls)
+step dg__events_step(conn *c)
 {
-	stream *s = cls;
-	dg__jobs_unsubscribe(s->subscription);
-	free(s->text);
-	free(s);
+	for (;;) {
+		bool nothing;
+		step next = dg__io_flush(c);
+		if (next != STEP_ON || c->x->stream->last_sent)
+			return next;
+		if (!say_next(c, &nothing))
+			return STEP_CLOSE;
+		if (nothing)
+			break;
+		/* From here to the next comment; what cannot be sent in this time is given up. */
+		dg__conn_deadline(c, HEARTBEAT_MS);
+	}
+	c->events = EV_READ;
+	return STEP_IDLE;
 }
 
-dg_err dg__events_make(
-	exchange *x, const char *job, struct MHD_Response **ret_response, dg_error *reterr)
+void dg__events_close(dg__stream *stream)
 {
-	stream *s = calloc(1, sizeof(*s));
+	if (!stream)
+		return;
+	dg__jobs_unsubscribe(stream->subscription);
+	free(stream);
+}
+
+dg_err dg__events_open(exchange *x, const char *job, dg_error *reterr)
+{
+	conn *c = x->c;
+	dg__stream *s = calloc(1, sizeof(*s));
 	if (!s)
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
-	s->c = x->c;
-	s->jobs = x->c->http->context->jobs;
-	s->who = x->request.principal;
-	snprintf(s->job, sizeof(s->job), "%s", job);
-	atomic_store(&x->c->wake_ns, dg__clock_ns() + HEARTBEAT_NS);
-	dg_err err = dg__jobs_subscribe(
-		s->jobs, job, &s->who, dg__conn_ring, x->c, &s->subscription, reterr);
+	s->jobs = c->loop->http->context->jobs;
+	s->chunked = x->head.minor > 0;
+	memmove(x->request.job, job, strlen(job) + 1);
+	atomic_store(&c->rang, false);
+	dg_err err = dg__jobs_subscribe(s->jobs, x->request.job, &x->request.principal,
+		dg__conn_ring, c, &s->subscription, reterr);
 	if (err != DG_OK) {
 		free(s);
 		return err;
 	}
-	struct MHD_Response *response = MHD_create_response_from_callback(
-		MHD_SIZE_UNKNOWN, 4096, read_stream, s, free_stream);
-	if (!response) {
-		free_stream(s);
-		return dg_error_set(reterr, DG_ENOMEM, NULL);
-	}
-	*ret_response = response;
+	x->stream = s;
+	if (!s->chunked)
+		c->last = true;
 	return DG_OK;
 }

@@ -1,5 +1,6 @@
 /* Targets of requests: path segments and query parameters. See http_internal.h. */
 #include <string.h>
+#include <strings.h>
 
 #include "server/http_internal.h"
 
@@ -60,6 +61,22 @@ static dg_err parse_query(char *query, dg__request *request, dg_error *reterr)
 		query = next;
 	}
 	return DG_OK;
+}
+
+const char *dg__target_authority(char **target)
+{
+	static char root[] = "/";
+	bool tls = strncasecmp(*target, "https://", 8) == 0;
+	if (!tls && strncasecmp(*target, "http://", 7) != 0)
+		return NULL;
+	/* It moves to where its scheme was, to leave the path its slash. */
+	char *authority = *target + 7 + tls, *to = *target;
+	size_t length = strcspn(authority, "/?#");
+	char *rest = authority + length;
+	memmove(to, authority, length);
+	to[length] = '\0';
+	*target = *rest ? rest : root;
+	return to;
 }
 
 dg_err dg__target_parse(char *target, dg__request *request, dg_error *reterr)

@@ -1,135 +1,187 @@
-/*
- * Certificates, as GnuTLS takes them: see http_internal.h. GnuTLS asks for the pair at each
- * handshake and gives no place for a context, so that the pair is this process's one.
- */
+/* TLS of the HTTP server: see http_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <gnutls/abstract.h>
-#include <gnutls/x509.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "server/http_internal.h"
 
-#define CHAIN_MAX 16
+/* Of TLS 1.2 only what has forward secrecy and authenticated encryption. */
+#define TLS12_CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define GROUPS "X25519:P-256:P-384"
+#define ENTRIES_MAX 100
 
-typedef struct pair {
-	struct pair *older; /* handshakes may still use it */
-	gnutls_pcert_st chain[CHAIN_MAX];
-	unsigned int count;
-	gnutls_privkey_t key;
-} pair;
-
-static _Atomic(pair *) serving;
-
-static void free_pair(pair *p)
+static dg_err fail(const char *what, dg_error *reterr)
 {
-	for (unsigned int i = 0; i < p->count; i++)
-		gnutls_pcert_deinit(&p->chain[i]);
-	if (p->key)
-		gnutls_privkey_deinit(p->key);
-	free(p);
+	unsigned long code = ERR_peek_last_error();
+	const char *why = ERR_reason_error_string(code);
+	return dg_error_native(reterr, DG_ECONFIG, "openssl", ERR_GET_REASON(code), "%.300s: %s",
+		what, why ? why : "unknown error");
 }
 
-dg_err dg__http_tls_set(const dg__tls_pair *pem, dg_error *reterr)
+static int no_passphrase(char *buf, int size, int writing, void *user)
 {
-	pair *p = calloc(1, sizeof(*p));
-	if (!p)
-		return dg_error_set(reterr, DG_ENOMEM, NULL);
-	gnutls_datum_t certificate = { (unsigned char *)pem->certificate_pem,
-		(unsigned int)strlen(pem->certificate_pem) };
-	gnutls_datum_t key = { (unsigned char *)pem->key_pem, (unsigned int)strlen(pem->key_pem) };
-	p->count = CHAIN_MAX;
-	int fault = gnutls_pcert_list_import_x509_raw(p->chain, &p->count, &certificate,
-		GNUTLS_X509_FMT_PEM, GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
-	if (fault < 0)
-		p->count = 0;
-	else
-		fault = gnutls_privkey_init(&p->key);
-	if (fault >= 0)
-		fault = gnutls_privkey_import_x509_raw(p->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
-	if (fault < 0) {
-		free_pair(p);
-		return dg_error_native(reterr, DG_ECONFIG, "gnutls", fault,
-			"the certificate cannot be used: %s", gnutls_strerror(fault));
-	}
-	p->older = atomic_load(&serving);
-	atomic_store(&serving, p);
-	return DG_OK;
-}
-
-void dg__http_tls_finish(void)
-{
-	pair *p = atomic_exchange(&serving, NULL);
-	while (p) {
-		pair *older = p->older;
-		free_pair(p);
-		p = older;
-	}
-}
-
-int dg__http_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_count,
-	const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
-	gnutls_pcert_st **ret_certificates, unsigned int *ret_count, gnutls_privkey_t *ret_key)
-{
-	(void)session;
-	(void)ca_names;
-	(void)ca_count;
-	(void)algorithms;
-	(void)algorithm_count;
-	pair *p = atomic_load(&serving);
-	if (!p)
-		return -1;
-	*ret_certificates = p->chain;
-	*ret_count = p->count;
-	*ret_key = p->key;
+	(void)buf;
+	(void)size;
+	(void)writing;
+	(void)user;
 	return 0;
 }
 
-static bool allowed(const dg__config *config, const char *name)
+static bool use_chain(SSL_CTX *tls, BIO *pem)
 {
-	for (size_t i = 0; i < config->client_name_count; i++)
-		if (strcmp(config->client_names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* The first of a certificate's names that is on the list: alternative names first, then the CN. */
-static bool find_name(
-	const dg__config *config, gnutls_x509_crt_t certificate, char *buf, size_t size)
-{
-	for (unsigned int i = 0; i < 64; i++) {
-		size_t length = size - 1;
-		int kind = gnutls_x509_crt_get_subject_alt_name(certificate, i, buf, &length, NULL);
-		if (kind == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
-			break;
-		if (kind < 0 || length >= size)
-			continue;
-		buf[length] = '\0';
-		if ((kind == GNUTLS_SAN_DNSNAME || kind == GNUTLS_SAN_URI ||
-			    kind == GNUTLS_SAN_RFC822NAME) &&
-			strlen(buf) == length && allowed(config, buf))
-			return true;
+	X509 *certificate = PEM_read_bio_X509(pem, NULL, no_passphrase, NULL);
+	bool used = certificate && SSL_CTX_use_certificate(tls, certificate) == 1;
+	X509_free(certificate);
+	while (used && (certificate = PEM_read_bio_X509(pem, NULL, no_passphrase, NULL))) {
+		used = SSL_CTX_add1_chain_cert(tls, certificate) == 1;
+		X509_free(certificate);
 	}
-	size_t length = size;
-	if (gnutls_x509_crt_get_dn_by_oid(
-		    certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, buf, &length) < 0)
-		return false;
-	return length < size && strlen(buf) == length && allowed(config, buf);
+	return used;
 }
 
-void dg__http_tls_name(const dg__config *config, gnutls_session_t session, char *buf, size_t size)
+static dg_err use_pair(SSL_CTX *tls, const dg__tls_pair *pair, dg_error *reterr)
 {
-	unsigned int status = 1, count = 0;
-	*buf = '\0';
-	/* The HTTP library asks for a certificate and lets any pass. */
-	if (gnutls_certificate_verify_peers2(session, &status) < 0 || status != 0)
-		return;
-	const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
-	gnutls_x509_crt_t certificate;
-	if (!chain || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
-		return;
-	if (gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER) < 0 ||
-		!find_name(config, certificate, buf, size))
-		*buf = '\0';
-	gnutls_x509_crt_deinit(certificate);
+	BIO *certificate = BIO_new_mem_buf(pair->certificate_pem, -1);
+	BIO *key_text = BIO_new_mem_buf(pair->key_pem, -1);
+	EVP_PKEY *key =
+		key_text ? PEM_read_bio_PrivateKey(key_text, NULL, no_passphrase, NULL) : NULL;
+	bool used = certificate && key && use_chain(tls, certificate) &&
+		    SSL_CTX_use_PrivateKey(tls, key) == 1 && SSL_CTX_check_private_key(tls) == 1;
+	dg_err err = used ? DG_OK : fail("the certificate cannot be used", reterr);
+	EVP_PKEY_free(key);
+	BIO_free(certificate);
+	BIO_free(key_text);
+	return err;
+}
+
+/* Any certificate may be shown; what it is worth is asked when a request comes, which can then be
+ * told why it is refused. */
+static int accept_any(int good, X509_STORE_CTX *store)
+{
+	(void)good;
+	(void)store;
+	return 1;
+}
+
+static dg_err use_client_ca(SSL_CTX *tls, const char *path, dg_error *reterr)
+{
+	char what[1100];
+	STACK_OF(X509_NAME) * names;
+	if (!*path)
+		return DG_OK;
+	snprintf(what, sizeof(what), "%s holds no PEM certificate", path);
+	if (SSL_CTX_load_verify_file(tls, path) != 1)
+		return fail(what, reterr);
+	names = SSL_load_client_CA_file(path);
+	if (!names)
+		return fail(what, reterr);
+	SSL_CTX_set_client_CA_list(tls, names);
+	SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, accept_any);
+	return DG_OK;
+}
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length,
+	const unsigned char *in, unsigned int in_length, void *user)
+{
+	static const unsigned char ours[] = "\x08http/1.1";
+	unsigned char *chosen = NULL;
+	(void)ssl;
+	(void)user;
+	if (SSL_select_next_proto(&chosen, out_length, ours, sizeof(ours) - 1, in, in_length) !=
+		OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_NOACK;
+	*out = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static bool set_options(SSL_CTX *tls)
+{
+	static const unsigned char context[] = "devgate";
+	SSL_CTX_set_options(tls,
+		SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+	/* Idle connections give their buffers back; a write goes as far as the socket takes it. */
+	SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	/* Sessions are in tickets, which the clients keep: nothing grows here. */
+	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_read_ahead(tls, 1);
+	SSL_CTX_set_alpn_select_cb(tls, choose_protocol, NULL);
+	return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1 &&
+	       SSL_CTX_set_cipher_list(tls, TLS12_CIPHERS) == 1 &&
+	       SSL_CTX_set1_groups_list(tls, GROUPS) == 1 &&
+	       SSL_CTX_set_session_id_context(tls, context, sizeof(context) - 1) == 1;
+}
+
+dg_err dg__http_tls_create(
+	const dg__config *config, const dg__tls_pair *pair, SSL_CTX **ret_tls, dg_error *reterr)
+{
+	ERR_clear_error();
+	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
+	if (!tls)
+		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	dg_err err = set_options(tls) ? DG_OK : fail("TLS cannot be set up", reterr);
+	if (err == DG_OK)
+		err = use_pair(tls, pair, reterr);
+	if (err == DG_OK)
+		err = use_client_ca(tls, config->client_ca_file, reterr);
+	ERR_clear_error();
+	if (err == DG_OK)
+		*ret_tls = tls;
+	else
+		SSL_CTX_free(tls);
+	return err;
+}
+
+/* The allowed name that a text of a certificate is; a NUL inside is nobody's name. */
+static const char *allowed(const dg__config *config, const ASN1_STRING *text)
+{
+	const char *bytes = (const char *)ASN1_STRING_get0_data(text);
+	size_t length = (size_t)ASN1_STRING_length(text);
+	for (size_t i = 0; i < config->client_name_count; i++)
+		if (strlen(config->client_names[i]) == length &&
+			memcmp(config->client_names[i], bytes, length) == 0)
+			return config->client_names[i];
+	return NULL;
+}
+
+static const char *alternative_name(const dg__config *config, const X509 *certificate)
+{
+	const char *name = NULL;
+	GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+	int count = names ? sk_GENERAL_NAME_num(names) : 0;
+	for (int i = 0; i < count && i < ENTRIES_MAX && !name; i++) {
+		int type;
+		const ASN1_STRING *text =
+			GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+		if (type == GEN_DNS || type == GEN_URI || type == GEN_EMAIL)
+			name = allowed(config, text);
+	}
+	GENERAL_NAMES_free(names);
+	return name;
+}
+
+static const char *common_name(const dg__config *config, const X509 *certificate)
+{
+	const X509_NAME *subject = X509_get_subject_name(certificate);
+	int at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)subject, NID_commonName, -1);
+	if (at < 0)
+		return NULL;
+	return allowed(config, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
+char *dg__http_tls_name(const dg__config *config, const SSL *ssl)
+{
+	X509 *certificate = SSL_get1_peer_certificate(ssl);
+	const char *name = NULL;
+	if (certificate && SSL_get_verify_result(ssl) == X509_V_OK) {
+		name = alternative_name(config, certificate);
+		if (!name)
+			name = common_name(config, certificate);
+	}
+	X509_free(certificate);
+	return name ? strdup(name) : NULL;
 }

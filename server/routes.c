@@ -169,10 +169,12 @@ static bool check_types(const route *r, const dg__request *request, dg__response
 		return false;
 	}
 	size_t length = type ? strcspn(type, "; \t") : 0;
+	const char *charset = type ? strcasestr(type + length, "charset=") : NULL;
+	bool utf8 = !charset || strncasecmp(charset + 8 + (charset[8] == '"'), "utf-8", 5) == 0;
 	if (strcmp(r->method, "POST") == 0 && type &&
-		(length != strlen(json) || strncasecmp(type, json, length) != 0)) {
+		(length != strlen(json) || strncasecmp(type, json, length) != 0 || !utf8)) {
 		dg__respond_error(response, DG_EMEDIATYPE,
-			"expected a body of type application/json, not %.60s", type);
+			"expected a body of type application/json in UTF-8, not %.60s", type);
 		return false;
 	}
 	return true;

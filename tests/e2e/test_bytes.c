@@ -1,5 +1,6 @@
 /* What a running gateway does with bytes that no proper client sends. Plain HTTP, so that they can
  * be written by hand. */
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,9 @@
 #else
 #define GROWTH_MAX_KIB 4096
 #endif
+
+#define HOST "Host: localhost\r\n"
+#define POST "POST /v1/ids/encode HTTP/1.1\r\n" HOST
 
 static dg_test_gateway gateway;
 
@@ -46,40 +50,63 @@ static void test_malformed__each_has_its_answer(void)
 		int status; /* 0: closed */
 		const char *says;
 	} cases[] = {
-		{ "no host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "" },
+		{ "no host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "bad_request" },
 		{ "two hosts",
 			"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400,
 			"bad_request" },
 		{ "foreign host", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421,
 			"misdirected_host" },
+		{ "foreign host in the target",
+			"GET http://evil.example/healthz HTTP/1.1\r\n" HOST "\r\n", 421,
+			"misdirected_host" },
+		{ "whole target", "GET http://localhost/healthz HTTP/1.1\r\n" HOST "\r\n", 200,
+			"ok" },
+		{ "dot after the host", "GET /healthz HTTP/1.1\r\nHost: localhost.\r\n\r\n", 200,
+			"ok" },
 		{ "odd host", "GET /healthz HTTP/1.1\r\nHost: local host:x\r\n\r\n", 400,
 			"bad_request" },
-		{ "two lengths",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
-			"Content-Length: 3\r\n\r\n[]x",
-			400, "" },
+		{ "two lengths", POST "Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]x", 400,
+			"told twice" },
 		{ "length and encoding",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
-			"Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
-			400, "" },
-		{ "negative length",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-			"-2\r\n\r\n[]",
-			400, "" },
-		{ "huge length",
-			"POST /v1/ids/encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-			"99999999999\r\n\r\n[]",
-			413, "body_too_large" },
-		{ "no path", "GET nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
+			POST "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+			     "2\r\n[]\r\n0\r\n\r\n",
+			400, "told twice" },
+		{ "length behind a blank", POST "Content-Length : 2\r\n\r\n[]", 400,
 			"bad_request" },
-		{ "unknown method", "BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
+		{ "negative length", POST "Content-Length: -2\r\n\r\n[]", 400, "bad_request" },
+		{ "large length", POST "Content-Length: 99999999999\r\n\r\n[]", 413,
+			"body_too_large" },
+		{ "huge length", POST "Content-Length: 99999999999999999999\r\n\r\n[]", 413,
+			"body_too_large" },
+		{ "unknown encoding", POST "Transfer-Encoding: gzip\r\n\r\n[]", 501,
+			"unsupported" },
+		{ "bad chunk", POST "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+			"bad_request" },
+		{ "unknown expectation", POST "Expect: tea\r\nContent-Length: 2\r\n\r\n[]", 417,
+			"expectation_failed" },
+		{ "other charset",
+			POST "Content-Type: application/json; charset=utf-16\r\n"
+			     "Content-Length: 2\r\n\r\n[]",
+			415, "unsupported_media_type" },
+		{ "no path", "GET nowhere HTTP/1.1\r\n" HOST "\r\n", 400, "bad_request" },
+		{ "no version", "GET /healthz\r\n\r\n", 400, "bad_request" },
+		{ "other version", "GET /healthz HTTP/2.0\r\n" HOST "\r\n", 505, "http_version" },
+		{ "bare line ends", "GET /healthz HTTP/1.1\nHost: localhost\n\n", 400,
+			"bad_request" },
+		{ "no colon", "GET /healthz HTTP/1.1\r\n" HOST "garbage\r\n\r\n", 400,
+			"bad_request" },
+		{ "continued header", "GET /healthz HTTP/1.1\r\n" HOST "A: b\r\n c\r\n\r\n", 400,
+			"bad_request" },
+		{ "unknown method", "BREW /healthz HTTP/1.1\r\n" HOST "\r\n", 405,
 			"method_not_allowed" },
-		{ "escape to nothing", "GET /v1/%c HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-			"bad_request" },
+		{ "escape to nothing", "GET /v1/%c HTTP/1.1\r\n" HOST "\r\n", 400, "bad_request" },
 		{ "two credentials",
-			"GET /v1/devices HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\n"
+			"GET /v1/devices HTTP/1.1\r\n" HOST "Authorization: Bearer a\r\n"
 			"Authorization: Bearer b\r\n\r\n",
 			400, "bad_request" },
+		{ "hello of TLS", "\x16\x03\x01\x02\x01\x01\x01\x01", 400, "TLS" },
+		{ "blank lines before", "\r\n\r\nGET /healthz HTTP/1.1\r\n" HOST "\r\n", 200,
+			"ok" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *reply = dg_test_raw(&gateway, cases[i].bytes, strlen(cases[i].bytes), 400);
@@ -89,8 +116,49 @@ static void test_malformed__each_has_its_answer(void)
 				cases[i].status, reply);
 		CU_ASSERT_EQUAL(status, cases[i].status);
 		CU_ASSERT_PTR_NOT_NULL(strstr(reply, cases[i].says));
+		CU_ASSERT(status < 400 || strstr(reply, "application/problem+json"));
 		free(reply);
 	}
+}
+
+/* What the fuzzer starts from, and has found worth keeping, goes to the whole server too. */
+static void send_file(const char *path)
+{
+	char bytes[8192];
+	FILE *f = fopen(path, "rb");
+	size_t length = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+	CU_ASSERT_PTR_NOT_NULL(f);
+	if (f)
+		fclose(f);
+	char *reply = dg_test_raw(&gateway, bytes, length, 50);
+	int status = status_of(reply);
+	CU_ASSERT(status == 0 || status == 100 || (status >= 200 && status < 506));
+	CU_ASSERT(status < 400 || strstr(reply, "application/problem+json"));
+	free(reply);
+}
+
+static void test_corpus__is_answered_with_problems(void)
+{
+	const char *root = getenv("DG_CORPORA");
+	char path[1024];
+	snprintf(path, sizeof(path), "%s/http", root ? root : "tests/fuzz/corpora");
+	DIR *folder = opendir(path);
+	if (!folder && !root) {
+		printf("no corpus here ");
+		return;
+	}
+	CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+	size_t count = 0;
+	for (const struct dirent *e; (e = readdir(folder));) {
+		char file[2048];
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
+		send_file(file);
+		count++;
+	}
+	closedir(folder);
+	CU_ASSERT(count > 5);
 }
 
 static void test_rubbish__is_never_an_answer_of_success(void)
@@ -125,7 +193,8 @@ static void test_headers__too_many_bytes_are_431(void)
 	n += (size_t)snprintf(bytes + n, 40000 - n, "\r\n");
 	char *reply = dg_test_raw(&gateway, bytes, n, 500);
 	int status = status_of(reply);
-	CU_ASSERT(status == 431 || status == 413);
+	CU_ASSERT_EQUAL(status, 431);
+	CU_ASSERT_PTR_NOT_NULL(strstr(reply, "headers_too_large"));
 	free(reply);
 	free(bytes);
 }
@@ -169,6 +238,15 @@ static long long drip(const char *bytes, unsigned pause_ms)
 	}
 	close(fd);
 	return dg_test_now_ms() - before;
+}
+
+static void test_late__is_told_so(void)
+{
+	static const char half[] = POST "Content-Length: 9\r\n\r\n[";
+	char *reply = dg_test_raw(&gateway, half, sizeof(half) - 1, 3000);
+	CU_ASSERT_EQUAL(status_of(reply), 408);
+	CU_ASSERT_PTR_NOT_NULL(strstr(reply, "request_timeout"));
+	free(reply);
 }
 
 static void test_slow__a_deadline_covers_the_whole_request(void)
@@ -226,10 +304,12 @@ static void test_stop(void)
 static const dg_test_case cases[] = {
 	DG_TEST(test_start),
 	DG_TEST(test_malformed__each_has_its_answer),
+	DG_TEST(test_corpus__is_answered_with_problems),
 	DG_TEST(test_rubbish__is_never_an_answer_of_success),
 	DG_TEST(test_headers__too_many_bytes_are_431),
 	DG_TEST(test_pipelined__requests_are_answered_in_order),
 	DG_TEST(test_head__has_no_body),
+	DG_TEST(test_late__is_told_so),
 	DG_TEST(test_slow__a_deadline_covers_the_whole_request),
 	DG_TEST(test_vanished_clients__leave_nothing_behind),
 	DG_TEST(test_stop),

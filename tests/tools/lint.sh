@@ -26,7 +26,8 @@ without() { printf '%s\n' "${product[@]}" | grep -vE "$1"; }
 owner() {
 	breach "only $1 may include $2" "$(without "$3" | xargs grep -nE "#include <$2" /dev/null)"
 }
-owner 'server/http*' 'microhttpd\.h' '^server/http'
+owner 'server/http*' 'event2/' '^server/http'
+owner 'server/http*' 'openssl/ssl\.h' '^server/http'
 owner 'client/transport*' 'curl/' '^client/transport'
 owner 'api/wire* and server/config*' 'jansson\.h' '^(api/wire|server/config)'
 owner 'server/store*' 'sqlite3\.h' '^server/store'
