@@ -6,6 +6,7 @@
 
 #include "server/auth.h"
 #include "server/jobs.h"
+#include "server/leases.h"
 #include "server/tls.h"
 
 typedef struct dg__http dg__http;
@@ -17,6 +18,7 @@ typedef struct dg__context {
 	dg__auth *auth;
 	dg__fleet *fleet;
 	dg__jobs *jobs;
+	dg__leases *leases;
 } dg__context;
 
 #define DG__SEGMENTS_MAX 8

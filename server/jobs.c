@@ -201,7 +201,10 @@ dg_err dg__jobs_start(dg__jobs *jobs, const dg__snapshot *snapshot, const dg__jo
 		err = dg_error_set(reterr, DG_EUNAVAILABLE, "the gateway is ending");
 	else if (jobs->count >= JOBS_MAX)
 		err = dg_error_set(reterr, DG_EBUSY, "%d jobs are under way", JOBS_MAX);
+	/* Under the lock: who takes a lease asks for runs once nobody can join any more. */
 	else if (!has_ended(j))
+		err = dg__leases_check(jobs->leases, &j->entry, request->lease, reterr);
+	if (err == DG_OK && !has_ended(j))
 		err = dg__run_join(jobs, j, reterr);
 	if (err == DG_OK) {
 		memcpy(ret_id, j->shown.id, sizeof(j->shown.id));
@@ -387,7 +390,7 @@ dg_err dg__jobs_known_roofline(dg__jobs *jobs, const dg__device_entry *entry,
 }
 
 dg_err dg__jobs_create(const dg__config *config, dg__store *store, dg__fleet *fleet,
-	dg__jobs **ret_jobs, dg_error *reterr)
+	dg__leases *leases, dg__jobs **ret_jobs, dg_error *reterr)
 {
 	dg__jobs *jobs = calloc(1, sizeof(*jobs));
 	if (!jobs)
@@ -395,11 +398,20 @@ dg_err dg__jobs_create(const dg__config *config, dg__store *store, dg__fleet *fl
 	jobs->config = config;
 	jobs->store = store;
 	jobs->fleet = fleet;
+	jobs->leases = leases;
 	pthread_mutex_init(&jobs->lock, NULL);
 	pthread_mutex_init(&jobs->notify_lock, NULL);
 	pthread_cond_init(&jobs->run_ended, NULL);
 	*ret_jobs = jobs;
 	return DG_OK;
+}
+
+bool dg__jobs_use(dg__jobs *jobs, const dg__device_entry *entry)
+{
+	pthread_mutex_lock(&jobs->lock);
+	bool used = dg__runs_use(jobs, entry);
+	pthread_mutex_unlock(&jobs->lock);
+	return used;
 }
 
 void dg__jobs_destroy(dg__jobs *jobs)

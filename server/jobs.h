@@ -6,6 +6,7 @@
 
 #include "server/auth.h"
 #include "server/fleet.h"
+#include "server/leases.h"
 
 typedef struct dg__jobs dg__jobs;
 
@@ -15,13 +16,14 @@ typedef enum dg__job_kind { DG__JOB_THROUGHPUT, DG__JOB_CURVE, DG__JOB_ROOFLINE 
 typedef struct dg__job_request {
 	dg__job_kind kind;
 	size_t position; /* in snapshot->list */
+	char lease[40]; /* id of the lease that it presents; "": none */
 	dg__measure_request measure; /* THROUGHPUT */
 	dg__curve_request curve; /* CURVE */
 	dg__roofline_request roofline; /* ROOFLINE */
 } dg__job_request;
 
 dg_err dg__jobs_create(const dg__config *config, dg__store *store, dg__fleet *fleet,
-	dg__jobs **ret_jobs, dg_error *reterr) DG_MUST_CHECK;
+	dg__leases *leases, dg__jobs **ret_jobs, dg_error *reterr) DG_MUST_CHECK;
 /** Cancel all, wait at most a second, free. Subscribers must be gone. */
 void dg__jobs_destroy(dg__jobs *jobs);
 
@@ -32,7 +34,7 @@ void dg__jobs_destroy(dg__jobs *jobs);
  *
  * @param[out] ret_id  Id of the job, 32 hex digits and NUL.
  * @return DG_OK, DG_EBUSY (queue full), DG_ENOMEM, DG_ELOST, DG_ENOMEASURE (curve and roofline of a
- *         device without kernels).
+ *         device without kernels), DG_ELEASED (somebody else holds it and it must be measured).
  * Threads: safe. Blocks: on the state, for short.
  */
 dg_err dg__jobs_start(dg__jobs *jobs, const dg__snapshot *snapshot, const dg__job_request *request,
@@ -55,6 +57,9 @@ dg_err dg__jobs_subscribe(dg__jobs *jobs, const char *id, const dg__principal *w
 	void (*notify)(void *user), void *user, dg__subscription **ret_subscription,
 	dg_error *reterr) DG_MUST_CHECK;
 void dg__jobs_unsubscribe(dg__subscription *subscription);
+
+/** Whether a run uses the hardware of a device, or waits for it. Threads: safe. Blocks: no. */
+bool dg__jobs_use(dg__jobs *jobs, const dg__device_entry *entry);
 
 /** What is already measured of a device, in the standard order. */
 dg_err dg__jobs_known_values(dg__jobs *jobs, const dg__device_entry *entry, dg__values *ret_values,

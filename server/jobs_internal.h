@@ -55,6 +55,7 @@ struct dg__jobs {
 	const dg__config *config;
 	dg__store *store;
 	dg__fleet *fleet;
+	dg__leases *leases;
 	pthread_mutex_t lock;
 	bool stop;
 	job *first;
@@ -71,6 +72,8 @@ struct dg__jobs {
 dg_err dg__run_join(dg__jobs *jobs, job *j, dg_error *reterr) DG_MUST_CHECK;
 /** The job waits no longer; a run that nobody waits for ends. */
 void dg__run_leave(dg__jobs *jobs, job *j);
+/** Whether a run uses the hardware of a device, or waits for it. */
+bool dg__runs_use(const dg__jobs *jobs, const dg__device_entry *entry);
 /** Start what can run now. */
 void dg__runs_dispatch(dg__jobs *jobs);
 /** The job has all its values: make its reply. */

@@ -25,6 +25,7 @@ typedef struct gateway {
 	dg__tls_pair pair;
 	dg__auth *auth;
 	dg__fleet *fleet;
+	dg__leases *leases;
 	dg__jobs *jobs;
 	dg__http *http;
 	dg__context context;
@@ -168,10 +169,12 @@ static dg_err start(gateway *g, dg_error *reterr)
 		return err;
 	err = dg__fleet_create(&g->config, g->store, g->id, g->host, &g->fleet, reterr);
 	if (err == DG_OK)
-		err = dg__jobs_create(&g->config, g->store, g->fleet, &g->jobs, reterr);
+		err = dg__leases_create(g->store, &g->leases, reterr);
+	if (err == DG_OK)
+		err = dg__jobs_create(&g->config, g->store, g->fleet, g->leases, &g->jobs, reterr);
 	if (err != DG_OK)
 		return err;
-	g->context = (dg__context){ &g->config, g->store, g->auth, g->fleet, g->jobs };
+	g->context = (dg__context){ &g->config, g->store, g->auth, g->fleet, g->jobs, g->leases };
 	err = dg__http_create(
 		&g->context, g->config.plain_http ? NULL : &g->pair, &g->http, reterr);
 	if (err != DG_OK)
@@ -219,6 +222,7 @@ static void finish(gateway *g)
 		dg__fleet_on_change(g->fleet, NULL, NULL);
 	dg__http_destroy(g->http, GRACE_MS);
 	dg__jobs_destroy(g->jobs);
+	dg__leases_destroy(g->leases);
 	dg__fleet_destroy(g->fleet);
 	dg__auth_destroy(g->auth);
 	dg__tls_pair_finish(&g->pair);

@@ -34,6 +34,10 @@ static const route routes[] = {
 	{ "GET", "v1/devices/*/memory-curve", DG__SCOPE_READ, json, dg__answer_known_curve },
 	{ "POST", "v1/devices/*/memory-curve", DG__SCOPE_MEASURE, json, dg__answer_curve },
 	{ "POST", "v1/devices/*/roofline", DG__SCOPE_READ, json, dg__answer_roofline },
+	{ "POST", "v1/devices/*/lease", DG__SCOPE_LEASE, json, dg__answer_take_lease },
+	{ "PUT", "v1/devices/*/lease", DG__SCOPE_LEASE, json, dg__answer_renew_lease },
+	{ "DELETE", "v1/devices/*/lease", DG__SCOPE_LEASE, json, dg__answer_give_lease },
+	{ "GET", "v1/devices/*/lease", DG__SCOPE_READ, json, dg__answer_lease },
 	{ "GET", "v1/jobs/*", DG__SCOPE_READ, json, dg__answer_job },
 	{ "DELETE", "v1/jobs/*", DG__SCOPE_READ, json, dg__answer_cancel },
 	{ "GET", "v1/jobs/*/events", DG__SCOPE_READ, "text/event-stream", dg__answer_events },
@@ -171,7 +175,7 @@ static bool check_types(const route *r, const dg__request *request, dg__response
 	size_t length = type ? strcspn(type, "; \t") : 0;
 	const char *charset = type ? strcasestr(type + length, "charset=") : NULL;
 	bool utf8 = !charset || strncasecmp(charset + 8 + (charset[8] == '"'), "utf-8", 5) == 0;
-	if (strcmp(r->method, "POST") == 0 && type &&
+	if (*r->method == 'P' && type &&
 		(length != strlen(json) || strncasecmp(type, json, length) != 0 || !utf8)) {
 		dg__respond_error(response, DG_EMEDIATYPE,
 			"expected a body of type application/json in UTF-8, not %.60s", type);

@@ -15,6 +15,7 @@ dg__answer dg__answer_devices, dg__answer_default, dg__answer_device;
 dg__answer dg__answer_known_values, dg__answer_measure, dg__answer_known_curve, dg__answer_curve;
 dg__answer dg__answer_roofline;
 dg__answer dg__answer_job, dg__answer_cancel, dg__answer_events;
+dg__answer dg__answer_take_lease, dg__answer_renew_lease, dg__answer_give_lease, dg__answer_lease;
 dg__answer dg__answer_encode, dg__answer_decode, dg__answer_id;
 
 /** Fill a response with an encoder's result: 200, or 503 where memory ran out. */
@@ -31,6 +32,9 @@ void dg__respond_error(dg__response *response, dg_err code, const char *format, 
  */
 int dg__find_device(const dg__snapshot *snapshot, const dg__request *request, size_t *ret_position,
 	dg_device *ret_identity, dg__response *response);
+
+/** Id of the lease that the request presents; "": none. Borrowed. */
+const char *dg__request_lease(const dg__request *request);
 
 /** The job of id, to wait for as the request prefers. */
 void dg__respond_job(const dg__context *context, dg__request *request, bool resumed, const char *id,

@@ -80,6 +80,7 @@ static void measure(const dg__context *context, dg__request *request, bool resum
 	const dg__snapshot *snapshot = dg__fleet_snapshot(context->fleet);
 	dg_device identity;
 	int found = dg__find_device(snapshot, request, &ask->position, &identity, response);
+	snprintf(ask->lease, sizeof(ask->lease), "%s", dg__request_lease(request));
 	if (found >= 0 && read(request, ask, response)) {
 		if (found > 0)
 			start(context, request, snapshot, ask, response);

@@ -21,6 +21,16 @@ static void hardware_of(const dg__device_entry *entry, char *buf, size_t size)
 		snprintf(buf, size, "%s#%u", info->backend, info->gateway_index);
 }
 
+bool dg__runs_use(const dg__jobs *jobs, const dg__device_entry *entry)
+{
+	char hardware[96];
+	hardware_of(entry, hardware, sizeof(hardware));
+	const run *r = jobs->runs;
+	while (r && strcmp(r->hardware, hardware) != 0)
+		r = r->next;
+	return r != NULL;
+}
+
 static bool equal_keys(const run *r, const job *j)
 {
 	if (r->measure.count != j->missing_count)

@@ -12,10 +12,11 @@
 
 #include "server/store_internal.h"
 
-#define SCHEMA_VERSION 1
 #define BUSY_MS 5000
 
-static const char schema[] =
+/* Each step takes the state from its version to the next; none is ever changed. */
+static const char *const steps[] = {
+	/* 1 */
 	"CREATE TABLE text(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE device(id INTEGER PRIMARY KEY, backend TEXT NOT NULL, hardware TEXT NOT NULL,"
 	" description TEXT NOT NULL, UNIQUE(backend, hardware));"
@@ -27,7 +28,17 @@ static const char schema[] =
 	"CREATE TABLE audit(id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT "
 	"NOT NULL,"
 	" what TEXT NOT NULL, device TEXT NOT NULL);"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 1;",
+	/* 2 */
+	"CREATE TABLE counter(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE lease(hardware TEXT PRIMARY KEY, parent TEXT NOT NULL, id TEXT NOT NULL,"
+	" device TEXT NOT NULL, idx INTEGER NOT NULL, holder TEXT NOT NULL, fencing INTEGER NOT "
+	"NULL,"
+	" ttl INTEGER NOT NULL, taken INTEGER NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID;"
+	"PRAGMA user_version = 2;",
+};
+
+#define SCHEMA_VERSION ((int)(sizeof(steps) / sizeof(steps[0])))
 
 dg_err dg__store_fault(dg__store *store, const char *what, dg_error *reterr)
 {
@@ -137,8 +148,8 @@ static dg_err migrate(dg__store *store, dg_error *reterr)
 			store->where, version, SCHEMA_VERSION);
 	else if (version < 0)
 		err = dg__store_fault(store, "the state cannot be read", reterr);
-	else if (version == 0)
-		err = execute(store, schema, "the state cannot be made", reterr);
+	for (; err == DG_OK && version < SCHEMA_VERSION; version++)
+		err = execute(store, steps[version], "the state cannot be made", reterr);
 	if (err == DG_OK)
 		return execute(store, "COMMIT", "the state cannot be made", reterr);
 	sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);

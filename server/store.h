@@ -83,6 +83,20 @@ dg_err dg__store_tokens(dg__store *store, dg__token **ret_tokens, size_t *ret_co
 dg_err dg__store_token_version(
 	dg__store *store, int64_t *ret_version, dg_error *reterr) DG_MUST_CHECK;
 
+/**
+ * Keep a lease, in place of an earlier one of the same hardware.
+ *
+ * @param parent         Hardware that it is a part of, or "".
+ * @param[in,out] lease  With fencing_token 0 it gets the next one.
+ */
+dg_err dg__store_put_lease(
+	dg__store *store, const char *parent, dg__lease *lease, dg_error *reterr) DG_MUST_CHECK;
+dg_err dg__store_drop_lease(dg__store *store, const char *hardware, dg_error *reterr) DG_MUST_CHECK;
+/** All that are kept, also those that have expired. */
+dg_err dg__store_each_lease(dg__store *store,
+	void (*visit)(const dg__lease *lease, const char *parent, void *user), void *user,
+	dg_error *reterr) DG_MUST_CHECK;
+
 /** Who did what to which device; kept to the last 100,000. */
 dg_err dg__store_audit(dg__store *store, const char *who, const char *what, const char *device,
 	dg_error *reterr) DG_MUST_CHECK;

@@ -65,6 +65,22 @@ static dg_err recode_values(
 	return err;
 }
 
+static dg_err recode_lease(
+	const char *json, size_t length, dg__json_text *ret_text, dg_error *reterr)
+{
+	dg__lease lease;
+	dg_err err = dg__wire_decode_lease(json, length, &lease, reterr);
+	return err ? err : dg__wire_encode_lease(&lease, ret_text);
+}
+
+static dg_err recode_lease_request(
+	const char *json, size_t length, dg__json_text *ret_text, dg_error *reterr)
+{
+	uint32_t ttl_s;
+	dg_err err = dg__wire_decode_lease_request(json, length, &ttl_s, reterr);
+	return err ? err : dg__wire_encode_lease_request(ttl_s, ret_text);
+}
+
 static dg_err recode_curve_request(
 	const char *json, size_t length, dg__json_text *ret_text, dg_error *reterr)
 {
@@ -200,6 +216,9 @@ static const struct {
 	{ "problem-driver.json", recode_problem },
 	{ "ready.json", recode_health },
 	{ "roofline.json", recode_roofline },
+	{ "lease.json", recode_lease },
+	{ "lease-shown.json", recode_lease },
+	{ "lease-request.json", recode_lease_request },
 	{ "roofline-request.json", recode_roofline_request },
 	{ "texts.json", recode_texts },
 	{ "values.json", recode_values },

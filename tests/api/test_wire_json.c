@@ -149,6 +149,8 @@ static void decode_all(const char *bytes, size_t length)
 	dg__curve_reply curve;
 	dg__curve_request curve_request;
 	dg__roofline_reply roofline;
+	dg__lease lease;
+	uint32_t ttl_s;
 	dg__roofline_request roofline_request;
 	dg__job job;
 	dg__text_list texts;
@@ -160,6 +162,8 @@ static void decode_all(const char *bytes, size_t length)
 	(void)!dg__wire_decode_device(json, length, &entry, &error);
 	(void)!dg__wire_decode_measure_request(json, length, &request, &error);
 	(void)!dg__wire_decode_curve_request(json, length, &curve_request, &error);
+	(void)!dg__wire_decode_lease(json, length, &lease, &error);
+	(void)!dg__wire_decode_lease_request(json, length, &ttl_s, &error);
 	(void)!dg__wire_decode_roofline_request(json, length, &roofline_request, &error);
 	(void)!dg__wire_decode_roofline(json, length, &roofline, &error);
 	(void)!dg__wire_decode_ids(json, length, ids, &count, &error);

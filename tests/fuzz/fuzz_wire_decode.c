@@ -61,8 +61,16 @@ static void no_finish(void *value)
 ROUND_TRIP(measure_request, dg__measure_request, no_finish)
 ROUND_TRIP(curve_request, dg__curve_request, no_finish)
 ROUND_TRIP(roofline_request, dg__roofline_request, no_finish)
+ROUND_TRIP(lease, dg__lease, no_finish)
 ROUND_TRIP(texts, dg__text_list, dg__text_list_finish)
 ROUND_TRIP(frame, dg__frame, dg__frame_finish)
+
+static void fuzz_lease_request(const char *json, size_t length)
+{
+	uint32_t ttl_s = 0;
+	if (passed(dg__wire_decode_lease_request(json, length, &ttl_s, &error)))
+		assert(ttl_s >= 1 && ttl_s <= DG__LEASE_TTL_MAX_S);
+}
 
 static void fuzz_ids(const char *json, size_t length)
 {
@@ -89,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		void (*fuzz)(const char *json, size_t length);
 	} targets[] = { { 'M', fuzz_measure_request }, { 'C', fuzz_curve_request },
 		{ 'R', fuzz_roofline_request }, { 'T', fuzz_texts }, { 'I', fuzz_ids },
-		{ 'F', fuzz_frame } };
+		{ 'F', fuzz_frame }, { 'L', fuzz_lease }, { 'l', fuzz_lease_request } };
 	const size_t count = sizeof(targets) / sizeof(targets[0]);
 	const char *json = (const char *)data;
 	for (size_t i = 0; i < count; i++)
