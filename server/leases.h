@@ -1,6 +1,6 @@
 /*
- * Who holds which hardware. A lease is of the hardware and not of the name it was taken by: one card
- * that two APIs see is one; a partition and its parent exclude each other.
+ * Who holds which hardware. A lease is of the hardware and not of the name it was taken by: one
+ * card that two APIs see is one; a partition and its parent exclude each other.
  *
  * A lease that was acknowledged survives kill -9. Its end counts in monotonic time while the
  * gateway runs, so that a clock that is set does not end it, and in real time over a restart.
