@@ -1,14 +1,11 @@
 /* See credentials.h. */
 #include "client/credentials.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "backends/core/file.h"
 #include "client/gateways.h"
 
 /* Each set is a program's choice and not a peer's; the limit only stops a program that makes one up
@@ -293,56 +290,6 @@ static dg_err ambient_set(const dg__address *address, uint32_t *ret_number, dg_e
 	return DG_OK;
 }
 
-dg_err dg__file_read(const char *path, size_t max, dg_err code, char **ret_text, size_t *ret_length,
-	dg_error *reterr)
-{
-	dg_err err = DG_OK;
-	size_t length = 0;
-	char *text = NULL;
-	struct stat st;
-	/* Not blocking, so that opening a pipe nobody writes to does not outlast every deadline. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		err = dg_error_native(reterr, code, "system", errno,
-			"'%.200s' cannot be opened: %s", path, strerror(errno));
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		err = dg_error_set(reterr, code, "'%.200s' is not a regular file", path);
-		goto out;
-	}
-	if (!(text = malloc(max + 1))) {
-		err = dg_error_set(reterr, DG_ENOMEM, NULL);
-		goto out;
-	}
-	while (length <= max) {
-		ssize_t n = read(fd, text + length, max + 1 - length);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = dg_error_native(reterr, code, "system", errno,
-				"'%.200s' cannot be read: %s", path, strerror(errno));
-			goto out;
-		}
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
-	if (length > max) {
-		err = dg_error_set(reterr, code, "'%.200s' is longer than %zu bytes", path, max);
-		goto out;
-	}
-	text[length] = '\0';
-	*ret_text = text;
-	*ret_length = length;
-	text = NULL;
-out:
-	free(text);
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
 static dg_err read_token(const char *path, char *token, dg_error *reterr)
 {
 	char *text = NULL;
@@ -370,6 +317,17 @@ static dg_err read_token(const char *path, char *token, dg_error *reterr)
 	return err;
 }
 
+/* curl opens these by their path, and would wait at a pipe beyond every deadline. */
+static dg_err check_files(const dg__credentials *set, dg_error *reterr)
+{
+	const char *paths[] = { set->ca_file, set->cert_file, set->key_file };
+	dg_err err = DG_OK;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && err == DG_OK; i++)
+		if (paths[i])
+			err = dg__file_check(paths[i], DG_ECREDENTIAL, reterr);
+	return err;
+}
+
 dg_err dg__credentials_identify(
 	uint32_t number, const dg__address *address, dg__identity *ret_identity, dg_error *reterr)
 {
@@ -389,6 +347,9 @@ dg_err dg__credentials_identify(
 	if (!known)
 		return dg_error_set(reterr, DG_EINTERNAL, "no set of credentials has the number %u",
 			(unsigned)number);
+	err = check_files(&ret_identity->credentials, reterr);
+	if (err)
+		return err;
 	ret_identity->set = number;
 	if (!ret_identity->credentials.token_file)
 		return DG_OK;

@@ -65,14 +65,4 @@ dg_err dg__credentials_name(const dg__address *address, const dg_call *options,
 dg_err dg__credentials_identify(uint32_t number, const dg__address *address,
 	dg__identity *ret_identity, dg_error *reterr) DG_MUST_CHECK;
 
-/**
- * Read a small file whole.
- *
- * @param max       Longest content, in bytes.
- * @param code      Error to give where it cannot be read or is longer.
- * @param[out] ret_text  Owned, free(); NUL-terminated.
- */
-dg_err dg__file_read(const char *path, size_t max, dg_err code, char **ret_text, size_t *ret_length,
-	dg_error *reterr) DG_MUST_CHECK;
-
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/core/file.h"
 #include "client/credentials.h"
 
 #define FILE_MAX ((size_t)1 << 20)

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "api/lex.h"
+#include "backends/core/file.h"
 #include "server/config_internal.h"
 
 #define DEFAULT_FILE "/etc/devgate/devgated.conf"
@@ -173,28 +174,17 @@ dg_err dg__config_parse(
 
 static dg_err read_file(const char *path, bool required, dg__config *config, dg_error *reterr)
 {
-	FILE *f = fopen(path, "rb");
-	if (!f && !required && errno == ENOENT)
+	char *text = NULL;
+	size_t length = 0;
+	dg_error why;
+	dg_err err = dg__file_read(path, FILE_MAX, DG_ECONFIG, &text, &length, &why);
+	if (err == DG_ECONFIG && !required && why.native_code == ENOENT)
 		return DG_OK;
-	char *text = f ? malloc(FILE_MAX + 1) : NULL;
-	dg_err err = DG_OK;
-	if (!f) {
-		err = dg_error_native(reterr, DG_ECONFIG, "open", errno,
-			"%.300s cannot be read: %s", path, strerror(errno));
-	} else if (!text) {
-		err = dg_error_set(reterr, DG_ENOMEM, NULL);
-	} else {
-		size_t length = fread(text, 1, FILE_MAX + 1, f);
-		if (ferror(f))
-			err = dg_error_set(reterr, DG_ECONFIG, "%.300s cannot be read", path);
-		else if (length > FILE_MAX)
-			err = dg_error_set(reterr, DG_ECONFIG, "%.300s is longer than 1 MiB", path);
-		else
-			err = dg__config_parse(text, length, path, config, reterr);
-	}
+	if (err != DG_OK)
+		return dg_error_native(reterr, err, why.origin, why.native_code,
+			"the configuration file %s", why.text);
+	err = dg__config_parse(text, length, path, config, reterr);
 	free(text);
-	if (f)
-		fclose(f);
 	return err;
 }
 

@@ -140,6 +140,15 @@ static void on_change(void *user)
 		tell_ready(g);
 }
 
+/* What parses it opens any kind of file, and would wait for ever at the wrong one. */
+static dg_err check_client_ca(const dg__config *config, dg_error *reterr)
+{
+	char *pem = NULL;
+	dg_err err = dg__tls_read_pem(config->client_ca_file, "client CA", &pem, reterr);
+	free(pem);
+	return err;
+}
+
 static dg_err open_state(gateway *g, dg_error *reterr)
 {
 	const char *directory = g->config.ephemeral ? NULL : g->config.state_dir;
@@ -153,6 +162,8 @@ static dg_err open_state(gateway *g, dg_error *reterr)
 		err = set_host(g, reterr);
 	if (err == DG_OK && !g->config.plain_http)
 		err = dg__tls_load(&g->config, g->store, &g->pair, reterr);
+	if (err == DG_OK && *g->config.client_ca_file)
+		err = check_client_ca(&g->config, reterr);
 	if (err == DG_OK)
 		err = dg__auth_create(&g->config, g->store, &g->auth, reterr);
 	if (err == DG_OK)

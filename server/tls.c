@@ -19,6 +19,8 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "backends/core/file.h"
+
 #define PEM_MAX ((size_t)1 << 20)
 #define YEARS_10 (10L * 365 * 24 * 3600)
 
@@ -111,33 +113,35 @@ static dg_err check_pair(
 	return err;
 }
 
-static char *read_pem(const char *path, dg_error *reterr)
+dg_err dg__tls_read_pem(const char *path, const char *what, char **ret_pem, dg_error *reterr)
 {
-	FILE *f = fopen(path, "rb");
-	char *text = f ? malloc(PEM_MAX + 1) : NULL;
-	size_t length = text ? fread(text, 1, PEM_MAX, f) : 0;
-	if (length > 0 && length < PEM_MAX && !memchr(text, '\0', length)) {
-		text[length] = '\0';
-	} else {
-		dg_error_native(reterr, DG_ECONFIG, "open", f ? 0 : errno,
-			"%.300s cannot be read as PEM%s%s", path, f ? "" : ": ",
-			f ? "" : strerror(errno));
+	char *text = NULL;
+	size_t length = 0;
+	dg_error why;
+	dg_err err = dg__file_read(path, PEM_MAX, DG_ECONFIG, &text, &length, &why);
+	if (err != DG_OK)
+		return dg_error_native(
+			reterr, err, why.origin, why.native_code, "the %s file %s", what, why.text);
+	if (length == 0 || memchr(text, '\0', length)) {
+		OPENSSL_cleanse(text, length);
 		free(text);
-		text = NULL;
+		return dg_error_set(reterr, DG_ECONFIG,
+			"the %s file %.300s cannot be read as PEM: it %s", what, path,
+			length == 0 ? "is empty" : "holds a NUL byte");
 	}
-	if (f)
-		fclose(f);
-	return text;
+	*ret_pem = text;
+	return DG_OK;
 }
 
 static dg_err load_files(const dg__config *config, dg__tls_pair *pair, dg_error *reterr)
 {
-	pair->certificate_pem = read_pem(config->cert_file, reterr);
-	if (pair->certificate_pem)
-		pair->key_pem = read_pem(config->key_file, reterr);
-	if (!pair->certificate_pem || !pair->key_pem)
-		return DG_ECONFIG;
-	return check_pair(pair, config->cert_file, config->key_file, reterr);
+	dg_err err =
+		dg__tls_read_pem(config->cert_file, "certificate", &pair->certificate_pem, reterr);
+	if (err == DG_OK)
+		err = dg__tls_read_pem(config->key_file, "key", &pair->key_pem, reterr);
+	if (err == DG_OK)
+		err = check_pair(pair, config->cert_file, config->key_file, reterr);
+	return err;
 }
 
 /* "IP:127.0.0.1,DNS:localhost,…" of everything that this gateway may be called. */

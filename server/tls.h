@@ -28,4 +28,16 @@ void dg__tls_pair_finish(dg__tls_pair *pair);
 dg_err dg__tls_load(const dg__config *config, dg__store *store, dg__tls_pair *ret_pair,
 	dg_error *reterr) DG_MUST_CHECK;
 
+/**
+ * Read a file of PEM text whole: a regular file of 1 MiB at most, not empty, without NUL. What it
+ * holds is not looked at.
+ *
+ * @param what         What the file is for, "client CA", for the error's text.
+ * @param[out] ret_pem Owned, free(); NUL-terminated.
+ * @return DG_OK, DG_ECONFIG (path and reason), DG_ENOMEM.
+ * Threads: safe. Blocks: on the disk.
+ */
+dg_err dg__tls_read_pem(
+	const char *path, const char *what, char **ret_pem, dg_error *reterr) DG_MUST_CHECK;
+
 #endif

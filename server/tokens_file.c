@@ -1,14 +1,16 @@
 /* See tokens_file.h. */
 #include "server/tokens_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/core/file.h"
 #include "server/config.h"
 
 #define TOKENS_MAX 10000
+#define LINE_MAX_BYTES 510
+#define FILE_MAX ((size_t)TOKENS_MAX * LINE_MAX_BYTES)
 
 bool dg__token_name_ok(const char *name)
 {
@@ -76,16 +78,18 @@ static int read_line(char *line, dg__token *token, dg_error *why)
 }
 
 static dg_err read_lines(
-	FILE *f, const char *path, dg__token *tokens, size_t *ret_count, dg_error *reterr)
+	char *text, const char *path, dg__token *tokens, size_t *ret_count, dg_error *reterr)
 {
-	char line[512];
 	size_t count = 0;
-	for (unsigned number = 1; fgets(line, sizeof(line), f); number++) {
+	for (unsigned number = 1; *text; number++) {
 		dg_error why = { .code = DG_OK };
-		size_t length = strlen(line);
+		char *line = text;
+		size_t length = strcspn(line, "\n");
 		int got = -1;
-		if (length == sizeof(line) - 1 && line[length - 1] != '\n')
-			dg_error_set(&why, DG_ECONFIG, "longer than %zu bytes", sizeof(line) - 2);
+		text = line + length + (line[length] == '\n');
+		line[length] = '\0';
+		if (length > LINE_MAX_BYTES)
+			dg_error_set(&why, DG_ECONFIG, "longer than %d bytes", LINE_MAX_BYTES);
 		else if (count == TOKENS_MAX)
 			dg_error_set(&why, DG_ECONFIG, "more than %d tokens", TOKENS_MAX);
 		else
@@ -95,8 +99,6 @@ static dg_err read_lines(
 				reterr, DG_ECONFIG, "%.200s, line %u: %s", path, number, why.text);
 		count += (size_t)got;
 	}
-	if (ferror(f))
-		return dg_error_set(reterr, DG_ECONFIG, "%.300s cannot be read", path);
 	*ret_count = count;
 	return DG_OK;
 }
@@ -104,14 +106,22 @@ static dg_err read_lines(
 dg_err dg__tokens_file_read(
 	const char *path, dg__token **ret_tokens, size_t *ret_count, dg_error *reterr)
 {
-	FILE *f = fopen(path, "rb");
-	if (!f)
-		return dg_error_native(reterr, DG_ECONFIG, "open", errno,
-			"%.300s cannot be read: %s", path, strerror(errno));
-	dg__token *tokens = calloc(TOKENS_MAX + 1, sizeof(*tokens));
-	dg_err err = tokens ? read_lines(f, path, tokens, ret_count, reterr)
-			    : dg_error_set(reterr, DG_ENOMEM, NULL);
-	fclose(f);
+	char *text = NULL;
+	size_t length = 0;
+	dg__token *tokens = NULL;
+	dg_error why;
+	dg_err err = dg__file_read(path, FILE_MAX, DG_ECONFIG, &text, &length, &why);
+	if (err != DG_OK)
+		return dg_error_native(
+			reterr, err, why.origin, why.native_code, "the tokens file %s", why.text);
+	if (strlen(text) != length)
+		err = dg_error_set(
+			reterr, DG_ECONFIG, "the tokens file %.300s holds a NUL byte", path);
+	else if (!(tokens = calloc(TOKENS_MAX + 1, sizeof(*tokens))))
+		err = dg_error_set(reterr, DG_ENOMEM, NULL);
+	else
+		err = read_lines(text, path, tokens, ret_count, reterr);
+	free(text);
 	if (err == DG_OK)
 		*ret_tokens = tokens;
 	else

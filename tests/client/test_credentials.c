@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/test.h"
@@ -213,6 +214,29 @@ static void test_token__unusable_ones_are_refused(void)
 	CU_ASSERT_EQUAL(token_of(large, sizeof(large), token, sizeof(token)), DG_ECREDENTIAL);
 }
 
+/* Opening a pipe nobody writes to would outlast every deadline. */
+static void test_identify__files_that_may_never_end_are_refused(void)
+{
+	char *folder = dg_test_temp_dir(), path[600];
+	dg__address address = address_of("https://a:1");
+	snprintf(path, sizeof(path), "%s/pipe", folder);
+	CU_ASSERT_EQUAL(mkfifo(path, 0600), 0);
+	const dg__credentials sets[] = { { .token_file = path }, { .ca_file = path },
+		{ .cert_file = path }, { .cert_file = "/dev/null", .key_file = path },
+		{ .token_file = "/dev/zero" } };
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		dg__identity identity;
+		dg_error why;
+		uint32_t number = 0;
+		CU_ASSERT_EQUAL(dg__credentials_intern(&sets[i], &number, NULL), DG_OK);
+		CU_ASSERT_EQUAL(dg__credentials_identify(number, &address, &identity, &why),
+			DG_ECREDENTIAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "not a regular file"));
+	}
+	unlink(path);
+	free(folder);
+}
+
 static void test_token__is_read_afresh(void)
 {
 	char *folder = dg_test_temp_dir(), path[600];
@@ -271,6 +295,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_identify__nothing_goes_over_plain_http),
 	DG_TEST(test_token__first_line_trimmed),
 	DG_TEST(test_token__unusable_ones_are_refused),
+	DG_TEST(test_identify__files_that_may_never_end_are_refused),
 	DG_TEST(test_token__is_read_afresh),
 	DG_TEST(test_threads__intern_the_same_sets),
 };
