@@ -15,6 +15,7 @@
 #include "backends/core/names.h"
 #include "server/http.h"
 #include "server/log.h"
+#include "server/state_lock.h"
 
 #define GRACE_MS 500 /* for requests under way, at the end */
 #define LAST_RESORT_S 2 /* the process ends by then, whatever hangs */
@@ -31,6 +32,7 @@ typedef struct gateway {
 	dg__context context;
 	char id[DG__HOSTID_MAX], host[DG__HOSTID_MAX];
 	atomic_bool told_ready;
+	int lock; /* of the state folder; -1: none */
 } gateway;
 
 static const char usage[] = "usage: devgated [OPTION]...\n"
@@ -156,6 +158,9 @@ static dg_err open_state(gateway *g, dg_error *reterr)
 	dg_err err = dg__config_check(&g->config, 1, reterr);
 	if (err == DG_OK)
 		err = dg__store_open(directory, &g->store, reterr);
+	/* To check a configuration beside the gateway that runs is what checking is for. */
+	if (err == DG_OK && directory && !g->config.check_only)
+		err = dg__state_lock(directory, &g->lock, reterr);
 	if (err == DG_OK)
 		err = kept_id(g->store, "gateway_id", g->id, reterr);
 	if (err == DG_OK)
@@ -238,6 +243,8 @@ static void finish(gateway *g)
 	dg__auth_destroy(g->auth);
 	dg__tls_pair_finish(&g->pair);
 	dg__store_close(g->store);
+	if (g->lock >= 0)
+		close(g->lock);
 }
 
 /* Signals are taken by one thread, in turn; the others never see them. */
@@ -272,7 +279,7 @@ static void serve(gateway *g, const sigset_t *signals)
 
 static int run(int argc, char **argv)
 {
-	static gateway g;
+	static gateway g = { .lock = -1 };
 	sigset_t signals;
 	dg_error why = { .code = DG_OK };
 	struct rlimit none = { 0, 0 };

@@ -141,10 +141,81 @@ static void test_sighup__a_pipe_for_a_tokens_file_keeps_the_last_tokens(void)
 	free(directory);
 }
 
+static void test_state__a_second_gateway_is_refused_until_the_first_ends(void)
+{
+	char *directory = dg_test_temp_dir(), holder[64], said[2048];
+	const char *const args[] = { "bare", "--state-dir", directory, "--listen", "127.0.0.1:0",
+		"--print-ready", NULL };
+	dg_test_gateway g = dg_test_gateway_start(args, NULL);
+	snprintf(holder, sizeof(holder), "another devgated, process %ld;", (long)g.pid);
+	expect_refusal(args, directory, holder);
+	dg_test_reply reply = dg_test_ask(&g, "GET", "/healthz", NULL, NULL);
+	CU_ASSERT_EQUAL(reply.status, 200);
+	dg_test_reply_finish(&reply);
+	/* Beside a gateway: tokens, a check, and one that keeps nothing. */
+	const char *const token[] = { "bare", "token", "create", "--name", "a", "--scopes", "read",
+		"--state-dir", directory, NULL };
+	const char *const check[] = { "bare", "--check-config", "--state-dir", directory, NULL };
+	const char *const ephemeral[] = { "--state-dir", directory, NULL };
+	CU_ASSERT_EQUAL(dg_test_gateway_run(token, NULL, said, sizeof(said)), 0);
+	CU_ASSERT_EQUAL(dg_test_gateway_run(check, NULL, said, sizeof(said)), 0);
+	dg_test_gateway other = dg_test_gateway_start(ephemeral, NULL);
+	dg_test_gateway_stop(&other, NULL);
+	dg_test_gateway_stop(&g, NULL);
+	g = dg_test_gateway_start(args, NULL);
+	dg_test_gateway_stop(&g, NULL);
+	free(directory);
+}
+
+/* Its workers end a little later than it; they must not hold the folder until then. */
+static void test_state__a_killed_gateway_lets_go_at_once(void)
+{
+	char *directory = dg_test_temp_dir();
+	const char *const args[] = { "bare", "--state-dir", directory, "--listen", "127.0.0.1:0",
+		"--print-ready", "--loopback-scopes", "read,measure", NULL };
+	static const char *const headers[] = { "Content-Type: application/json",
+		"Prefer: respond-async", NULL };
+	dg_test_gateway g = dg_test_gateway_start(args, NULL);
+	dg_test_reply reply = dg_test_ask(&g, "POST", "/v1/devices/cpu/throughput", headers,
+		"{\"keys\":[\"compute:f32\",\"compute:f64\",\"memory\"],\"refresh\":true,"
+		"\"sustained\":true}");
+	CU_ASSERT_EQUAL(reply.status, 202);
+	dg_test_reply_finish(&reply);
+	pid_t worker = 0;
+	for (unsigned i = 0; i < 2000 && !worker; i++) {
+		dg_test_sleep_ms(5);
+		worker = dg_test_child_of(g.pid, "--backend cpu");
+	}
+	CU_ASSERT_FATAL(worker > 0);
+	CU_ASSERT_EQUAL(kill(worker, SIGSTOP), 0);
+	kill(g.pid, SIGKILL);
+	dg_test_gateway_stop(&g, NULL);
+	g = dg_test_gateway_start(args, NULL);
+	dg_test_gateway_stop(&g, NULL);
+	kill(worker, SIGCONT);
+	CU_ASSERT(dg_test_ends_within(worker, 5000));
+	free(directory);
+}
+
+static void test_state__a_lock_that_is_no_file_is_refused(void)
+{
+	char *directory = dg_test_temp_dir(), path[512], said[2048];
+	const char *const args[] = { "bare", "--state-dir", directory, "--listen", "127.0.0.1:0",
+		NULL };
+	snprintf(path, sizeof(path), "%s/lock", directory);
+	CU_ASSERT_EQUAL(mkfifo(path, 0600), 0);
+	CU_ASSERT_EQUAL(dg_test_gateway_run(args, NULL, said, sizeof(said)), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, path));
+	free(directory);
+}
+
 static const dg_test_case cases[] = {
 	DG_TEST(test_files__what_is_no_regular_file_is_refused),
 	DG_TEST(test_files__too_long_and_empty_ones_are_refused),
 	DG_TEST(test_sighup__a_pipe_for_a_tokens_file_keeps_the_last_tokens),
+	DG_TEST(test_state__a_second_gateway_is_refused_until_the_first_ends),
+	DG_TEST(test_state__a_killed_gateway_lets_go_at_once),
+	DG_TEST(test_state__a_lock_that_is_no_file_is_refused),
 };
 
 DG_TEST_MAIN("the start of a gateway", cases)
