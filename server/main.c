@@ -1,5 +1,6 @@
 /* devgated: see devgated(8). */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,12 +36,36 @@ typedef struct gateway {
 	int lock; /* of the state folder; -1: none */
 } gateway;
 
+/* The line of --print-ready could not be written; of the process, since a signal ends it. */
+static atomic_bool ready_lost;
+
 static const char usage[] = "usage: devgated [OPTION]...\n"
 			    "       devgated token create|list|revoke ...\n"
 			    "Offers this machine's compute devices over HTTPS. Each option is also "
 			    "a variable (DEVGATE_LISTEN)\n"
 			    "and a key of the configuration file (listen = ...); flags win over "
 			    "variables over the file.\n\n";
+
+/* 0, or 1 with a sentence where output is lost. */
+static int flush_output(void)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "devgated: standard output cannot be written%s%s\n", errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	clearerr(stdout);
+	return 1;
+}
+
+/* A stream that is closed would be the next file that is opened, the state among them, and what is
+ * printed would go there. One that reading cannot write, and the other way round, fails instead. */
+static void hold_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 static int show_usage(void)
 {
@@ -49,7 +74,7 @@ static int show_usage(void)
 	printf("  --%-32s %s\n  --%-32s %s\n  --%-32s %s\n", "list-backends",
 		"list the backends this build knows", "version", "say the version", "help",
 		"this text");
-	return fflush(stdout) == 0 ? 0 : 1;
+	return 0;
 }
 
 static int list_backends(void)
@@ -58,7 +83,7 @@ static int list_backends(void)
 	const char *const *names = dg__backend_names(&count);
 	for (size_t i = 0; i < count; i++)
 		puts(names[i]);
-	return fflush(stdout) == 0 ? 0 : 1;
+	return 0;
 }
 
 /* A random text kept in the state from the first start on. */
@@ -113,22 +138,36 @@ static void notify_manager(const char *state)
 	close(fd);
 }
 
-static void tell_ready(gateway *g)
+/* The line that --print-ready promises. */
+static bool print_ready(const gateway *g)
 {
 	char url[128];
 	dg__json_text line;
+	dg_error why;
+	format_url(g, 0, url, sizeof(url));
+	dg_err err = dg__wire_encode_ready(url, g->config.plain_http ? NULL : g->pair.pin, &line);
+	if (err != DG_OK) {
+		dg_error_set(&why, err, NULL);
+		fprintf(stderr, "devgated: --print-ready: %s\n", why.text);
+		return false;
+	}
+	printf("%s\n", line.text);
+	free(line.text);
+	return flush_output() == 0;
+}
+
+static void tell_ready(gateway *g)
+{
 	if (atomic_exchange(&g->told_ready, true))
 		return;
+	if (g->config.print_ready && !print_ready(g)) {
+		/* Whoever started it waits for the line in vain; the thread of signals ends it. */
+		atomic_store(&ready_lost, true);
+		kill(getpid(), SIGTERM);
+		return;
+	}
 	notify_manager("READY=1");
 	dg__log(DG__LOG_INFO, "ready");
-	if (!g->config.print_ready)
-		return;
-	format_url(g, 0, url, sizeof(url));
-	if (dg__wire_encode_ready(url, g->config.plain_http ? NULL : g->pair.pin, &line) != DG_OK)
-		return;
-	printf("%s\n", line.text);
-	fflush(stdout);
-	free(line.text);
 }
 
 /* On a thread of the fleet. */
@@ -263,7 +302,7 @@ static void block_signals(sigset_t *ret_signals)
 static void give_up(int number)
 {
 	(void)number;
-	_exit(0);
+	_exit(atomic_load(&ready_lost));
 }
 
 static void serve(gateway *g, const sigset_t *signals)
@@ -297,10 +336,12 @@ static int run(int argc, char **argv)
 	else
 		serve(&g, &signals);
 	finish(&g);
-	return err == DG_OK ? 0 : err == DG_ECONFIG ? 2 : 1;
+	if (err == DG_OK)
+		return atomic_load(&ready_lost) ? 1 : 0;
+	return err == DG_ECONFIG ? 2 : 1;
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "token") == 0)
 		return dg__auth_token_command(argc - 1, argv + 1);
@@ -313,4 +354,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	return run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	hold_streams();
+	int status = command(argc, argv);
+	return flush_output() == 0 ? status : status ? status : 1;
 }

@@ -52,7 +52,10 @@ static pid_t spawn(const char *const *args, const char *const *env, int out, int
 	if (pid == 0) {
 		int null = open("/dev/null", O_RDONLY);
 		dup2(null, 0);
-		dup2(out, 1);
+		if (out < 0)
+			close(1);
+		else
+			dup2(out, 1);
 		dup2(err, 2);
 		execve(path, (char *const *)argv, (char *const *)envp);
 		_exit(127);
@@ -153,19 +156,41 @@ long long dg_test_gateway_stop(dg_test_gateway *gateway, int *ret_status)
 	return dg_test_now_ms() - before;
 }
 
-int dg_test_gateway_run(const char *const *args, const char *const *env, char *buf, size_t size)
+static int run_at(int out, const char *const *args, const char *const *env, int err, char *buf,
+	size_t size, const char *path)
 {
-	char *directory = dg_test_temp_dir();
-	char path[512];
-	snprintf(path, sizeof(path), "%s/said", directory);
-	free(directory);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	pid_t pid = spawn(args, env, fd, fd);
-	close(fd);
-	int status = wait_for(pid, 10000);
+	int status = wait_for(spawn(args, env, out, err), 10000);
 	char *said = dg_test_read_file(path, NULL);
 	snprintf(buf, size, "%s", said);
 	free(said);
+	return status;
+}
+
+/* A new file for what a program says; path has room for 512 bytes. */
+static int open_said(char *path)
+{
+	char *directory = dg_test_temp_dir();
+	snprintf(path, 512, "%s/said", directory);
+	free(directory);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+int dg_test_gateway_run(const char *const *args, const char *const *env, char *buf, size_t size)
+{
+	char path[512];
+	int fd = open_said(path);
+	int status = run_at(fd, args, env, fd, buf, size, path);
+	close(fd);
+	return status;
+}
+
+int dg_test_gateway_run_to(
+	int out, const char *const *args, const char *const *env, char *buf, size_t size)
+{
+	char path[512];
+	int fd = open_said(path);
+	int status = run_at(out, args, env, fd, buf, size, path);
+	close(fd);
 	return status;
 }
 

@@ -31,6 +31,9 @@ long long dg_test_gateway_stop(dg_test_gateway *gateway, int *ret_status);
 /** Run devgated to its end (10 s) and give its exit status; what it said on standard error in buf.
  * */
 int dg_test_gateway_run(const char *const *args, const char *const *env, char *buf, size_t size);
+/** As dg_test_gateway_run(), with standard output elsewhere: out, borrowed; -1: closed. */
+int dg_test_gateway_run_to(
+	int out, const char *const *args, const char *const *env, char *buf, size_t size);
 
 /** A reply. Owned; dg_test_reply_finish(). */
 typedef struct dg_test_reply {

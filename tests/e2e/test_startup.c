@@ -209,6 +209,55 @@ static void test_state__a_lock_that_is_no_file_is_refused(void)
 	free(directory);
 }
 
+static void expect_lost_output(int out, const char *const *args)
+{
+	char said[2048];
+	int status = dg_test_gateway_run_to(out, args, NULL, said, sizeof(said));
+	const char *told = strstr(said, "standard output cannot be written: ");
+	if (status != 1 || !told)
+		printf("\n    status %d, expected 1: %s\n", status, said);
+	CU_ASSERT_EQUAL(status, 1);
+	CU_ASSERT_PTR_NOT_NULL(told);
+	CU_ASSERT(!told || !strstr(told + 1, "standard output"));
+}
+
+static void test_output__what_is_lost_is_an_error(void)
+{
+	static const char *const ready[] = { "--backend", "none", NULL };
+	static const char *const measured[] = { "--backend", "cpu", NULL };
+	static const char *const check[] = { "--check-config", NULL };
+	static const char *const help[] = { "bare", "--help", NULL };
+	static const char *const version[] = { "bare", "--version", NULL };
+	static const char *const backends[] = { "bare", "--list-backends", NULL };
+	const char *const *const all[] = { ready, measured, check, help, version, backends };
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	if (full < 0)
+		dg_test_skip("full", "no /dev/full here");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (full >= 0)
+			expect_lost_output(full, all[i]);
+		expect_lost_output(-1, all[i]);
+	}
+	if (full >= 0)
+		close(full);
+}
+
+/* The next file opened takes a closed stream's number, and would get what is printed. */
+static void test_output__a_closed_stream_leaves_the_state_alone(void)
+{
+	char *directory = dg_test_temp_dir(), said[2048];
+	const char *const create[] = { "bare", "token", "create", "--name", "a", "--scopes", "read",
+		"--state-dir", directory, NULL };
+	const char *const list[] = { "bare", "token", "list", "--state-dir", directory, NULL };
+	const char *const serve[] = { "bare", "--state-dir", directory, "--listen", "127.0.0.1:0",
+		"--print-ready", NULL };
+	expect_lost_output(-1, create);
+	expect_lost_output(-1, serve);
+	CU_ASSERT_EQUAL(dg_test_gateway_run(list, NULL, said, sizeof(said)), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "live"));
+	free(directory);
+}
+
 static const dg_test_case cases[] = {
 	DG_TEST(test_files__what_is_no_regular_file_is_refused),
 	DG_TEST(test_files__too_long_and_empty_ones_are_refused),
@@ -216,6 +265,8 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_state__a_second_gateway_is_refused_until_the_first_ends),
 	DG_TEST(test_state__a_killed_gateway_lets_go_at_once),
 	DG_TEST(test_state__a_lock_that_is_no_file_is_refused),
+	DG_TEST(test_output__what_is_lost_is_an_error),
+	DG_TEST(test_output__a_closed_stream_leaves_the_state_alone),
 };
 
 DG_TEST_MAIN("the start of a gateway", cases)
