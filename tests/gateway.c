@@ -102,7 +102,7 @@ dg_test_gateway dg_test_gateway_start(const char *const *args, const char *const
 	int out[2];
 	snprintf(g.log, sizeof(g.log), "%s/log", directory);
 	free(directory);
-	int log = open(g.log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int log = open(g.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (pipe(out) != 0 || log < 0) {
 		CU_FAIL_FATAL("no pipe for a gateway");
 		return g;

@@ -209,6 +209,85 @@ static void test_state__a_lock_that_is_no_file_is_refused(void)
 	free(directory);
 }
 
+static void copy_file(const char *from, const char *to)
+{
+	char *text = dg_test_read_file(from, NULL);
+	write_file(to, text);
+	free(text);
+}
+
+/* A new connection is served with the pin that g holds. */
+static int ask_anew(const dg_test_gateway *g)
+{
+	dg_test_reply reply = dg_test_ask(g, "GET", "/healthz", NULL, NULL);
+	dg_test_reply_finish(&reply);
+	return reply.status;
+}
+
+/* The files become other ones and are read again: the log tells the phrase, the last pair stays. */
+static void expect_kept(const dg_test_gateway *g, const char *phrase)
+{
+	CU_ASSERT_EQUAL(truncate(g->log, 0), 0);
+	kill(g->pid, SIGHUP);
+	CU_ASSERT(log_tells(g, phrase));
+	CU_ASSERT(log_tells(g, "the last one stays"));
+	CU_ASSERT_EQUAL(ask_anew(g), 200);
+}
+
+static void take_told_pin(dg_test_gateway *g)
+{
+	CU_ASSERT(log_tells(g, "the certificate was read again, pin sha256//"));
+	char *log = dg_test_read_file(g->log, NULL);
+	const char *pin = strstr(log, "read again, pin ");
+	if (pin)
+		snprintf(g->pin, sizeof(g->pin), "%.52s", pin + strlen("read again, pin "));
+	free(log);
+}
+
+static void test_sighup__a_bad_pair_keeps_the_last_one_and_says_why(void)
+{
+	char *directory = dg_test_temp_dir(), cert[512], key[512], other_cert[512], other_key[512];
+	snprintf(cert, sizeof(cert), "%s/cert.pem", directory);
+	snprintf(key, sizeof(key), "%s/key.pem", directory);
+	snprintf(other_cert, sizeof(other_cert), "%s/other-cert.pem", directory);
+	snprintf(other_key, sizeof(other_key), "%s/other-key.pem", directory);
+	if (!make_pair(cert, key) || !make_pair(other_cert, other_key)) {
+		free(directory);
+		return;
+	}
+	const char *const args[] = { "--cert", cert, "--key", key, NULL };
+	dg_test_gateway g = dg_test_gateway_start(args, NULL);
+	CU_ASSERT_EQUAL(ask_anew(&g), 200);
+	write_file(cert, "garbage");
+	expect_kept(&g, "cert.pem holds no PEM certificate");
+	char *whole = dg_test_read_file(other_cert, NULL);
+	whole[strlen(whole) / 2] = '\0';
+	write_file(cert, whole);
+	free(whole);
+	expect_kept(&g, "cert.pem holds no PEM certificate");
+	copy_file(other_cert, cert);
+	expect_kept(&g, "do not belong together");
+	write_file(key, "");
+	expect_kept(&g, "key.pem cannot be read as PEM: it is empty");
+	CU_ASSERT_EQUAL(unlink(key), 0);
+	expect_kept(&g, "key.pem cannot be read: No such file");
+	CU_ASSERT_EQUAL(mkfifo(key, 0600), 0);
+	expect_kept(&g, "key.pem is a pipe, not a regular file");
+	CU_ASSERT_EQUAL(unlink(key), 0);
+	copy_file(other_key, key);
+	char old[sizeof(g.pin)];
+	memcpy(old, g.pin, sizeof(old));
+	CU_ASSERT_EQUAL(truncate(g.log, 0), 0);
+	kill(g.pid, SIGHUP);
+	take_told_pin(&g);
+	CU_ASSERT_STRING_NOT_EQUAL(g.pin, old);
+	CU_ASSERT_EQUAL(ask_anew(&g), 200);
+	memcpy(g.pin, old, sizeof(old));
+	CU_ASSERT_EQUAL(ask_anew(&g), 0);
+	dg_test_gateway_stop(&g, NULL);
+	free(directory);
+}
+
 static void expect_lost_output(int out, const char *const *args)
 {
 	char said[2048];
@@ -262,6 +341,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_files__what_is_no_regular_file_is_refused),
 	DG_TEST(test_files__too_long_and_empty_ones_are_refused),
 	DG_TEST(test_sighup__a_pipe_for_a_tokens_file_keeps_the_last_tokens),
+	DG_TEST(test_sighup__a_bad_pair_keeps_the_last_one_and_says_why),
 	DG_TEST(test_state__a_second_gateway_is_refused_until_the_first_ends),
 	DG_TEST(test_state__a_killed_gateway_lets_go_at_once),
 	DG_TEST(test_state__a_lock_that_is_no_file_is_refused),
