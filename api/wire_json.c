@@ -185,11 +185,31 @@ static bool lacked_memory(const json_error_t *fault, const char *json, size_t le
 	return !room;
 }
 
+/* A number beyond what the parser holds: an integer of more than 64 bits, a number that overflows. */
+static dg_err refuse_number(
+	const json_error_t *fault, const char *json, size_t length, dg_error *reterr)
+{
+	char path[160], number[48];
+	size_t end = fault->position > 0 ? (size_t)fault->position : 0;
+	dg__json_place(
+		json, end < length ? end : length, path, sizeof(path), number, sizeof(number));
+	bool whole = number[strcspn(number, ".eE")] == '\0';
+	return dg_error_set(reterr, DG_EFIELD,
+		"line %d, column %d: %s%s%s is out of range, expected %s", fault->line,
+		fault->column, path, *path ? ": " : "", number,
+		whole ? "an integer of -9223372036854775808..9223372036854775807, or a larger "
+			"number "
+			"with a decimal point or an exponent"
+		      : "a number of -1.79e308..1.79e308");
+}
+
 static dg_err refuse(const json_error_t *fault, const char *json, size_t length, dg_error *reterr)
 {
 	enum json_error_code code = json_error_code(fault);
 	if (length && lacked_memory(fault, json, length))
 		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	if (code == json_error_numeric_overflow)
+		return refuse_number(fault, json, length, reterr);
 	const char *what = fault->text;
 	if (!length)
 		what = "the document is empty";

@@ -51,6 +51,18 @@ typedef struct dg__in {
 /** Parse a document and check its depth. The result is owned (json_decref); NULL on failure. */
 json_t *dg__in_open(dg__in *in, const char *json, size_t length, dg_error *reterr);
 
+/**
+ * Where the last number of a document's beginning stands, for a sentence about it.
+ *
+ * @param json    Not NUL-terminated; what a parser has accepted but for that number, of at most
+ *                DG__JSON_DEPTH levels. Of anything else the answer is senseless, but safe.
+ * @param length  Bytes up to the number's end.
+ * @param[out] path    "keys[0].name"; "" for the document itself.
+ * @param[out] number  As written, cut at its room.
+ */
+void dg__json_place(const char *json, size_t length, char *path, size_t path_size, char *number,
+	size_t number_size);
+
 /** Record a fault at the present path, beneath name (NULL: the path itself). */
 void dg__in_fault(dg__in *in, dg_err err, const char *name, const char *format, ...)
 	DG_PRINTF(4, 5);
