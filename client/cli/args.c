@@ -133,16 +133,15 @@ void dg__args_finish(dg__args *args)
 dg_err dg__args_whole(
 	const char *text, const char *what, uint64_t max, uint64_t *ret_number, dg_error *reterr)
 {
+	/* "-0" is a whole number as well. */
 	const char *digits = text + (*text == '-');
-	if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0')
+	bool plain = *digits != '\0' && digits[strspn(digits, "0123456789")] == '\0';
+	errno = 0;
+	uint64_t number = plain ? strtoull(digits, NULL, 10) : 0;
+	if (!plain || errno == ERANGE || number > max || (*text == '-' && number > 0))
 		return dg_error_set(reterr, DG_EINVALID,
 			"%s is '%.60s', expected a whole number from 0 to %" PRIu64, what, text,
 			max);
-	errno = 0;
-	uint64_t number = strtoull(digits, NULL, 10);
-	if (errno == ERANGE || number > max || (*text == '-' && number > 0))
-		return dg_error_set(
-			reterr, DG_ERANGE, "%s is %.60s, expected 0 to %" PRIu64, what, text, max);
 	*ret_number = number;
 	return DG_OK;
 }
@@ -157,8 +156,8 @@ dg_err dg__args_real(const char *text, const char *what, double *ret_number, dg_
 		return dg_error_set(reterr, DG_EINVALID,
 			"%s is '%.60s', expected a number such as 2.5 or 1e12", what, text);
 	if (number < 0 || !isfinite(number))
-		return dg_error_set(reterr, DG_ERANGE,
-			"%s is %.60s, expected a finite number from 0 on", what, text);
+		return dg_error_set(reterr, DG_EINVALID,
+			"%s is '%.60s', expected a finite number from 0 on", what, text);
 	*ret_number = number;
 	return DG_OK;
 }

@@ -76,11 +76,11 @@ bool dg__args_has(const dg__args *args, dg__option option);
  * Read a decimal whole number: digits only, no sign, no blanks.
  *
  * @param what  What the number is, for the error's text.
- * @return DG_OK, DG_EINVALID (not a whole number), DG_ERANGE (negative, or above max).
+ * @return DG_OK, DG_EINVALID (not a whole number, negative, or above max).
  */
 dg_err dg__args_whole(const char *text, const char *what, uint64_t max, uint64_t *ret_number,
 	dg_error *reterr) DG_MUST_CHECK;
-/** Read a finite number of 0 or more, "2.5" or "1e12". DG_EINVALID, DG_ERANGE. */
+/** Read a finite number of 0 or more, "2.5" or "1e12". DG_EINVALID. */
 dg_err dg__args_real(
 	const char *text, const char *what, double *ret_number, dg_error *reterr) DG_MUST_CHECK;
 

@@ -34,7 +34,7 @@ static dg_err read_request(
 		return DG_OK;
 	dg_err err = dg__args_whole(bytes, "--bytes", DG_WORKING_SET_MAX_BYTES, ret_bytes, reterr);
 	if (!err && *ret_bytes < DG_WORKING_SET_MIN_BYTES)
-		err = dg_error_set(reterr, DG_ERANGE, "--bytes is %.60s, expected %u or more",
+		err = dg_error_set(reterr, DG_EINVALID, "--bytes is '%.60s', expected %u or more",
 			bytes, DG_WORKING_SET_MIN_BYTES);
 	return err;
 }

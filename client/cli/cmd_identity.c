@@ -112,6 +112,16 @@ int dg__cmd_describe(const dg__cli *cli)
 	return show_local(cli, selected.device);
 }
 
+/* An index that no id holds is told as such wherever one is written; other text is no index. */
+static dg_err read_index(const char *text, uint64_t *ret_index, dg_error *reterr)
+{
+	dg_err err = dg__args_whole(text, "INDEX_ID", UINT16_MAX, ret_index, reterr);
+	if (err && *text && text[strspn(text, "0123456789")] == '\0')
+		err = dg_error_set(reterr, DG_ERANGE, "INDEX_ID is %.60s, expected 0 to %u", text,
+			(unsigned)UINT16_MAX);
+	return err;
+}
+
 int dg__cmd_decode(const dg__cli *cli)
 {
 	uint64_t type, index;
@@ -119,8 +129,7 @@ int dg__cmd_decode(const dg__cli *cli)
 	dg_error error;
 	dg_err err = dg__args_whole(cli->args->operands[0], "TYPE_ID", UINT16_MAX, &type, &error);
 	if (!err)
-		err = dg__args_whole(
-			cli->args->operands[1], "INDEX_ID", UINT16_MAX, &index, &error);
+		err = read_index(cli->args->operands[1], &index, &error);
 	if (!err) {
 		dg_id id = { (uint16_t)type, (uint16_t)index };
 		err = dg_device_from_id(id, &device, &error);

@@ -27,8 +27,8 @@ static dg_err read_input(
 		err = dg__args_real(
 			args->value[DG__OPT_SECONDS], "--seconds", &ret_input->seconds, reterr);
 	if (!err && args->value[DG__OPT_SECONDS] && !(ret_input->seconds > 0))
-		err = dg_error_set(reterr, DG_ERANGE, "--seconds is %.60s, expected more than 0",
-			args->value[DG__OPT_SECONDS]);
+		err = dg_error_set(reterr, DG_EINVALID,
+			"--seconds is '%.60s', expected more than 0", args->value[DG__OPT_SECONDS]);
 	return err;
 }
 

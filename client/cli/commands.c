@@ -1,7 +1,10 @@
 /* The commands of the tool, once, and what of a command line each of them takes. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "client/cli/cli.h"
 
@@ -91,17 +94,43 @@ static void fill_credentials(const dg__args *args, dg_call *call)
 	}
 }
 
+/* Files that options name. The library looks only for those that it uses, and over plain HTTP for
+ * none; a user who named a wrong one is told at once. */
+static dg_err check_files(const dg__args *args, dg_error *reterr)
+{
+	static const dg__option files[] = { DG__OPT_CACERT, DG__OPT_TOKEN_FILE, DG__OPT_CERT,
+		DG__OPT_KEY };
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const char *path = args->value[files[i]], *name = dg__options[files[i]].name;
+		struct stat st;
+		if (!path || !*path)
+			continue;
+		if (stat(path, &st) != 0)
+			return dg_error_native(reterr, DG_ECREDENTIAL, "system", errno,
+				"--%s: %.200s cannot be read: %s", name, path, strerror(errno));
+		if (!S_ISREG(st.st_mode))
+			return dg_error_set(reterr, DG_ECREDENTIAL,
+				"--%s: %.200s is not a regular file", name, path);
+		if (access(path, R_OK) != 0)
+			return dg_error_native(reterr, DG_ECREDENTIAL, "system", errno,
+				"--%s: %.200s cannot be read: %s", name, path, strerror(errno));
+	}
+	return DG_OK;
+}
+
 dg_err dg__cli_call(const dg__args *args, dg_call *ret_call, dg_error *reterr)
 {
 	const char *timeout = args->value[DG__OPT_TIMEOUT];
 	dg_call call = DG_CALL_INIT;
 	double seconds = 0;
-	dg_err err = timeout ? dg__args_real(timeout, "--timeout", &seconds, reterr) : DG_OK;
+	if (timeout && (dg__args_real(timeout, "--timeout", &seconds, NULL) != DG_OK ||
+			       seconds < 0.001 || seconds > 86400))
+		return dg_error_set(reterr, DG_EINVALID,
+			"--timeout is '%.60s', expected seconds from 0.001 to 86400, such as 2.5",
+			timeout);
+	dg_err err = check_files(args, reterr);
 	if (err)
 		return err;
-	if (timeout && (seconds < 0.001 || seconds > 86400))
-		return dg_error_set(
-			reterr, DG_ERANGE, "--timeout is %.60s, expected 0.001 to 86400", timeout);
 	call.timeout_ms = (uint32_t)ceil(seconds * 1000);
 	call.flags = (dg__args_has(args, DG__OPT_IN_PROCESS) ? (uint32_t)DG_LOCAL_IN_PROCESS : 0) |
 		     (dg__args_has(args, DG__OPT_REFRESH) ? (uint32_t)DG_REFRESH : 0) |

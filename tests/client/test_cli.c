@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/tool.h"
@@ -18,7 +19,7 @@
 
 #define ARGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define RUN(...) dg_test_tool_run(&(dg_test_tool_request){ .args = ARGS(__VA_ARGS__) })
-#define RUN_ENV(environment, ...)                                                                  \
+#define RUN_ENV(environment, ...) \
 	dg_test_tool_run(&(dg_test_tool_request){ .args = ARGS(__VA_ARGS__), .env = environment })
 
 static json_t *parse(const char *text)
@@ -185,12 +186,40 @@ static void test_version__is_one_line(void)
 
 static void test_timeout__is_a_number_of_seconds(void)
 {
-	expect_error(
-		RUN("devices", "--local", "--timeout", "soon"), 1, "invalid_argument: --timeout");
-	expect_error(
-		RUN("devices", "--local", "--timeout", "-1"), 1, "index_out_of_range: --timeout");
-	expect_error(RUN("devices", "--local", "--timeout=0"), 1, "--timeout is 0");
-	expect_error(RUN("devices", "--local", "--timeout=1e9"), 1, "--timeout is 1e9");
+	static const char *const wrong[] = { "soon", "-1", "0", "1e9", "", "nan", "0.0009" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char told[160];
+		snprintf(told, sizeof(told),
+			"devgate: invalid_argument: --timeout is '%s', expected seconds from 0.001 "
+			"to 86400",
+			wrong[i]);
+		expect_error(RUN("devices", "--local", "--timeout", wrong[i]), 1, told);
+	}
+}
+
+/* Also where none of them would be sent: over plain HTTP, and to nobody. */
+static void test_credentials__files_that_cannot_be_read_whole_are_refused(void)
+{
+	char *folder = dg_test_temp_dir(), pipe[600];
+	static const char *const options[] = { "--token-file", "--cacert", "--cert", "--key" };
+	snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
+	CU_ASSERT_EQUAL(mkfifo(pipe, 0600), 0);
+	const struct {
+		const char *path, *phrase;
+	} wrong[] = { { "/dev/zero", "/dev/zero is not a regular file" },
+		{ pipe, "pipe is not a regular file" }, { folder, "is not a regular file" },
+		{ "/nonexistent/token", "/nonexistent/token cannot be read: No such file" } };
+	for (size_t o = 0; o < sizeof(options) / sizeof(options[0]); o++) {
+		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+			const char *option = options[o], *path = wrong[i].path;
+			expect_error(
+				RUN("devices", option, path, "--gateway", "http://127.0.0.1:1"), 1,
+				wrong[i].phrase);
+			expect_problem(RUN("devices", "--json", "--local", option, path), 1,
+				"bad_credential");
+		}
+	}
+	free(folder);
 }
 
 /* --- What a device is called --- */
@@ -249,15 +278,18 @@ static void test_describe__remote_that_cannot_be_reached_is_told(void)
 
 static void test_decode__numbers_are_strict(void)
 {
-	static const char *const wrong[] = { "", "x", "+1", " 1", "1 ", "0x1", "1.0", "1e1" };
-	static const char *const out[] = { "65536", "-1", "99999999999999999999" };
+	static const char *const wrong[] = { "", "x", "+1", " 1", "1 ", "0x1", "1.0", "1e1", "-1",
+		"-99999999999999999999" };
+	static const char *const out[] = { "65536", "99999999999999999999" };
+	expect_error(RUN("decode", "0", "-1"), 1,
+		"INDEX_ID is '-1', expected a whole number from 0 to 65535");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		expect_error(RUN("decode", wrong[i], "0"), 1, "devgate: invalid_argument: TYPE_ID");
 		expect_error(
 			RUN("decode", "0", wrong[i]), 1, "devgate: invalid_argument: INDEX_ID");
 	}
 	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
-		expect_error(RUN("decode", out[i], "0"), 1, "devgate: index_out_of_range: TYPE_ID");
+		expect_error(RUN("decode", out[i], "0"), 1, "devgate: invalid_argument: TYPE_ID");
 		expect_problem(RUN("decode", "0", out[i], "--json"), 1, "index_out_of_range");
 	}
 }
@@ -540,7 +572,7 @@ static void test_throughput__interrupt_cancels(void)
 static void test_curve__bad_values_are_told(void)
 {
 	expect_error(RUN("curve", "cpu", "sideways"), 1, "expected copy, read or write");
-	expect_error(RUN("curve", "cpu", "read", "--bytes", "3"), 1, "index_out_of_range: --bytes");
+	expect_error(RUN("curve", "cpu", "read", "--bytes", "3"), 1, "invalid_argument: --bytes");
 	expect_error(
 		RUN("curve", "cpu", "read", "--bytes", "many"), 1, "invalid_argument: --bytes");
 	expect_error(RUN("curve", "flex"), 1, "devgate: no_kernels: ");
@@ -683,6 +715,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_help__lists_every_command),
 	DG_TEST(test_version__is_one_line),
 	DG_TEST(test_timeout__is_a_number_of_seconds),
+	DG_TEST(test_credentials__files_that_cannot_be_read_whole_are_refused),
 	DG_TEST(test_describe__prints_the_identity),
 	DG_TEST(test_describe__prints_the_same_document_in_a_pipe),
 	DG_TEST(test_describe__bad_device_is_exit_1_with_its_code),
