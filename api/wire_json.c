@@ -185,7 +185,7 @@ static bool lacked_memory(const json_error_t *fault, const char *json, size_t le
 	return !room;
 }
 
-/* A number beyond what the parser holds: an integer of more than 64 bits, a number that overflows. */
+/* A number beyond what the parser holds: an integer of more than 64 bits, or above any double. */
 static dg_err refuse_number(
 	const json_error_t *fault, const char *json, size_t length, dg_error *reterr)
 {
