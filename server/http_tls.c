@@ -67,21 +67,36 @@ static int accept_any(int good, X509_STORE_CTX *store)
 	return 1;
 }
 
+/* Trust every certificate of the text, and name them to clients. How many there were. */
+static int trust(SSL_CTX *tls, const char *pem)
+{
+	BIO *text = BIO_new_mem_buf(pem, -1);
+	X509 *certificate;
+	int count = 0;
+	while (text && (certificate = PEM_read_bio_X509(text, NULL, no_passphrase, NULL))) {
+		bool added = X509_STORE_add_cert(SSL_CTX_get_cert_store(tls), certificate) == 1 &&
+			     SSL_CTX_add_client_CA(tls, certificate) == 1;
+		X509_free(certificate);
+		count += added;
+	}
+	BIO_free(text);
+	return count;
+}
+
 static dg_err use_client_ca(SSL_CTX *tls, const char *path, dg_error *reterr)
 {
-	char what[1100];
-	STACK_OF(X509_NAME) * names;
+	char *pem = NULL;
 	if (!*path)
 		return DG_OK;
-	snprintf(what, sizeof(what), "%s holds no PEM certificate", path);
-	if (SSL_CTX_load_verify_file(tls, path) != 1)
-		return fail(what, reterr);
-	names = SSL_load_client_CA_file(path);
-	if (!names)
-		return fail(what, reterr);
-	SSL_CTX_set_client_CA_list(tls, names);
+	dg_err err = dg__tls_read_pem(path, "client CA", &pem, reterr);
+	if (err != DG_OK)
+		return err;
+	if (trust(tls, pem) == 0)
+		err = dg_error_set(
+			reterr, DG_ECONFIG, "%.300s holds no PEM certificate of a client CA", path);
 	SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, accept_any);
-	return DG_OK;
+	free(pem);
+	return err;
 }
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length,
