@@ -65,9 +65,10 @@ FAKE_MAIN_C := $(wildcard tests/fakes/main_*.c)
 FAKE_LIB_C := $(wildcard tests/fakes/lib_*.c)
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_C := $(wildcard tests/bench/bench_*.c)
+LOAD_C := $(wildcard tests/bench/load_*.c)
 EXAMPLE_C := $(wildcard client/examples/*.c)
 ALL_C := $(LIB_C) backends/worker/main.c $(SERVER_C) server/main.c $(CLI_C) $(TEST_C) $(TEST_LIB_C) \
-	$(FAKE_MAIN_C) $(FAKE_LIB_C) $(FUZZ_C) $(BENCH_C) $(EXAMPLE_C)
+	$(FAKE_MAIN_C) $(FAKE_LIB_C) $(FUZZ_C) $(BENCH_C) $(LOAD_C) $(EXAMPLE_C)
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 bin = $(patsubst %.c,$(B)/%,$(1))
@@ -146,6 +147,8 @@ $(call bin,$(FAKE_MAIN_C)): $(B)/tests/%: $(B)/obj/tests/%.o $(TEST_A) $(INTERNA
 	$(call link,$(LIBS_API) $(LIBS_TEST))
 $(BENCHES): $(B)/tests/%: $(B)/obj/tests/%.o $(SERVER_A) $(INTERNAL)
 	$(call link,$(LIBS_SERVER) $(LIBS_CLIENT))
+$(call bin,$(LOAD_C)): $(B)/tests/%: $(B)/obj/tests/%.o
+	$(call link,$(call pkg,libssl libcrypto))
 $(FUZZERS): $(B)/tests/%: $(B)/obj/tests/%.o $(SERVER_A) $(INTERNAL)
 	$(call link,-fsanitize=fuzzer $(LIBS_SERVER) $(LIBS_CLIENT))
 $(EXAMPLES): $(B)/client/%: $(B)/obj/client/%.o $(B)/lib/libdevgate.a
@@ -217,7 +220,7 @@ uninstall: ## remove what install put there
 
 # ---- for developers
 
-.PHONY: check-all check-asan check-tsan fuzz bench lint format format-check docs check-exports \
+.PHONY: check-all check-asan check-tsan fuzz bench bench-server lint format format-check docs check-exports \
 	check-headers check-install check-image check-clang bundle dist distcheck clean help
 check-all: ## everything that CI checks, after `make check`
 	$(Q)deploy/deps.sh lint image
@@ -242,6 +245,10 @@ benches: $(BENCHES)
 bench: ## figures beside peers, on this machine
 	$(Q)$(MAKE) -s --no-print-directory -j2 all benches
 	$(Q)for b in $(BENCHES); do echo "== $${b##*/}"; DG_BUILD=$(B) $$b $(BENCH_ARGS) || exit 1; done
+bench-server: ## the gateway beside nginx, with wrk
+	$(Q)deploy/deps.sh build bench
+	$(Q)$(MAKE) -s --no-print-directory -j2 all fakes $(call bin,$(LOAD_C))
+	$(Q)tests/bench/bench_server.sh $(B) $(BENCH_ARGS)
 lint: headers ## clang-tidy, cppcheck, size limits, single owners, banned functions
 	$(Q)tests/tools/lint.sh
 format: ## reformat with clang-format

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what is missing on Debian or Ubuntu: deps.sh build|test|lint|image [...]
+# Install what is missing on Debian or Ubuntu: deps.sh build|test|lint|image|bench [...]
 # Asks for root (sudo) only where something is missing. Elsewhere it names what is needed.
 set -eu
 
@@ -10,6 +10,7 @@ test="$build libcunit1-dev curl openssl python3 python3-yaml python3-jsonschema 
 	ca-certificates"
 lint="$build libcunit1-dev clang clang-tidy clang-format cppcheck universal-ctags g++ man-db git"
 image="mmdebstrap buildah podman runc"
+bench="nginx-light wrk curl openssl"
 
 wanted=
 for set in "$@"; do
@@ -18,7 +19,8 @@ for set in "$@"; do
 	test) wanted="$wanted $test" ;;
 	lint) wanted="$wanted $lint" ;;
 	image) wanted="$wanted $image" ;;
-	*) echo "deps.sh: unknown set '$set'; expected build, test, lint or image" >&2; exit 2 ;;
+	bench) wanted="$wanted $bench" ;;
+	*) echo "deps.sh: unknown set '$set'; expected build, test, lint, image or bench" >&2; exit 2 ;;
 	esac
 done
 

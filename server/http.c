@@ -101,6 +101,22 @@ static void on_pause(evutil_socket_t fd, short what, void *user)
 		(void)event_add(&l->accept[i], NULL);
 }
 
+/* Not blocking, and not for children. */
+static int accept_next(int listening, struct sockaddr_storage *address, socklen_t *length)
+{
+#ifdef __linux__
+	return accept4(listening, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+#else
+	int fd = accept(listening, (struct sockaddr *)address, length);
+	if (fd >= 0 && !set_flags(fd)) {
+		close(fd);
+		errno = EAGAIN;
+		return -1;
+	}
+	return fd;
+#endif
+}
+
 static void on_accept(evutil_socket_t listening, short what, void *user)
 {
 	loop *l = user;
@@ -113,14 +129,14 @@ static void on_accept(evutil_socket_t listening, short what, void *user)
 		struct sockaddr_storage address;
 		socklen_t length = sizeof(address);
 		memset(&address, 0, sizeof(address));
-		int fd = accept(listening, (struct sockaddr *)&address, &length);
+		int fd = accept_next(listening, &address, &length);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 				errno == ENOMEM)
 				pause_accepting(l);
 			return;
 		}
-		if (atomic_load(&http->conn_count) >= http->conn_max || !set_flags(fd))
+		if (atomic_load(&http->conn_count) >= http->conn_max)
 			close(fd);
 		else
 			dg__conn_open(l, from, fd, &address);

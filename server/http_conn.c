@@ -161,7 +161,7 @@ void dg__conn_close(conn *c)
 	if (event_initialized(&c->io))
 		(void)event_del(&c->io);
 	(void)evtimer_del(&c->timer);
-	if (c->ssl && c->phase != PHASE_LINGER && SSL_is_init_finished(c->ssl))
+	if (c->ssl && !c->gone && c->phase != PHASE_LINGER && SSL_is_init_finished(c->ssl))
 		dg__io_shutdown(c);
 	SSL_free(c->ssl);
 	close(c->fd);

@@ -82,6 +82,7 @@ struct conn {
 	bool linger; /* what the peer may still be sending must not reset what was sent to it */
 	bool last; /* no further request is taken */
 	bool expired; /* the deadline has passed */
+	bool gone; /* the peer has ended it, or it failed: there is nobody to say goodbye to */
 	bool limited; /* counted under its address */
 	struct event io, timer;
 	uint64_t deadline_ns, timer_ns; /* of the phase; when the timer fires, 0: it does not */

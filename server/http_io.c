@@ -25,6 +25,7 @@ static step tls_wait(conn *c, int result)
 		c->events = EV_WRITE;
 		return STEP_IDLE;
 	default:
+		c->gone = true;
 		return STEP_CLOSE;
 	}
 }
@@ -67,8 +68,10 @@ static step receive_plain(conn *c, char *buf, size_t size, size_t *ret_length)
 		c->events = EV_READ;
 		return STEP_IDLE;
 	}
-	if (n <= 0)
+	if (n <= 0) {
+		c->gone = true;
 		return STEP_CLOSE;
+	}
 	*ret_length = (size_t)n;
 	c->drained = (size_t)n < size;
 	return STEP_ON;

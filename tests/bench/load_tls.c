@@ -1,0 +1,177 @@
+/*
+ * A client that loads a TLS server, whoever's it is: for bench_server.sh.
+ *
+ *	load_tls full|resumed PORT SECONDS THREADS   handshakes with one request each; prints them per
+ *	                                             second, and how many were resumed
+ *	load_tls idle PORT COUNT PID                 keeps COUNT connections after a request each;
+ *	                                             prints bytes of PID's memory for each
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/ssl.h>
+
+static const char request[] = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+typedef struct load {
+	SSL_CTX *tls;
+	unsigned port;
+	bool resumed;
+	double until;
+	unsigned long done, failed, reused;
+	pthread_t thread;
+} load;
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static unsigned number(const char *text)
+{
+	return (unsigned)strtoul(text, NULL, 10);
+}
+
+static SSL *open_connection(SSL_CTX *tls, unsigned port, SSL_SESSION *session)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	SSL *ssl = SSL_new(tls);
+	if (fd >= 0 && ssl && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
+		SSL_set_fd(ssl, fd) == 1 && (!session || SSL_set_session(ssl, session) == 1) &&
+		SSL_connect(ssl) == 1)
+		return ssl;
+	SSL_free(ssl);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+static bool ask(SSL *ssl)
+{
+	char reply[8192];
+	return SSL_write(ssl, request, (int)sizeof(request) - 1) > 0 &&
+	       SSL_read(ssl, reply, sizeof(reply)) > 0;
+}
+
+static void close_connection(SSL *ssl)
+{
+	int fd = SSL_get_fd(ssl);
+	struct linger hard = { 1, 0 };
+	/* Without this, ports run out before the seconds do. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	SSL_free(ssl);
+	close(fd);
+}
+
+static void *run(void *user)
+{
+	load *l = user;
+	SSL_SESSION *session = NULL;
+	while (now() < l->until) {
+		SSL *ssl = open_connection(l->tls, l->port, session);
+		if (!ssl || !ask(ssl)) {
+			l->failed++;
+		} else {
+			l->done++;
+			l->reused += SSL_session_reused(ssl) == 1;
+		}
+		if (ssl && l->resumed) {
+			SSL_SESSION_free(session);
+			session = SSL_get1_session(ssl);
+		}
+		if (ssl)
+			close_connection(ssl);
+	}
+	SSL_SESSION_free(session);
+	return NULL;
+}
+
+static int handshakes(SSL_CTX *tls, char **argv)
+{
+	load loads[16] = { 0 };
+	unsigned count = number(argv[4]);
+	double seconds = number(argv[3]);
+	unsigned long done = 0, failed = 0, reused = 0;
+	count = count < 16 ? count : 16;
+	for (unsigned i = 0; i < count; i++) {
+		loads[i] = (load){ .tls = tls, .port = number(argv[2]),
+			.resumed = strcmp(argv[1], "resumed") == 0, .until = now() + seconds };
+		if (pthread_create(&loads[i].thread, NULL, run, &loads[i]) != 0)
+			return 1;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		pthread_join(loads[i].thread, NULL);
+		done += loads[i].done;
+		failed += loads[i].failed;
+		reused += loads[i].reused;
+	}
+	printf("%.0f %lu %lu\n", (double)done / seconds, reused, failed);
+	return 0;
+}
+
+static long rss_bytes(unsigned pid)
+{
+	char path[64], line[256];
+	long kib = -1;
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "VmRSS:", 6) == 0)
+			kib = strtol(line + 6, NULL, 10);
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
+static int idle(SSL_CTX *tls, char **argv)
+{
+	unsigned count = number(argv[3]), pid = number(argv[4]), made = 0;
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	SSL **held = calloc(count, sizeof(SSL *));
+	long before = rss_bytes(pid);
+	for (unsigned i = 0; held && i < count; i++) {
+		held[i] = open_connection(tls, number(argv[2]), NULL);
+		made += held[i] && ask(held[i]);
+	}
+	sleep(1);
+	long after = rss_bytes(pid);
+	/* Those held longest still answer. */
+	unsigned alive = 0;
+	for (unsigned i = 0; held && i < 100 && i < count; i++)
+		alive += held[i] && ask(held[i]);
+	printf("%ld %u %u %ld\n", made ? (after - before) / (long)made : -1, made, alive, after);
+	free(held);
+	return made == count ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
+	if (argc != 5 || !tls) {
+		fprintf(stderr, "usage: load_tls full|resumed PORT SECONDS THREADS\n"
+				"       load_tls idle PORT COUNT PID\n");
+		return 2;
+	}
+	SSL_CTX_set_verify(tls, SSL_VERIFY_NONE, NULL);
+	int status = strcmp(argv[1], "idle") == 0 ? idle(tls, argv) : handshakes(tls, argv);
+	SSL_CTX_free(tls);
+	return status;
+}
