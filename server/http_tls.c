@@ -123,6 +123,8 @@ static bool set_options(SSL_CTX *tls)
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	/* Sessions are in tickets, which the clients keep: nothing grows here. */
 	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+	/* One ticket a connection: a client that opens several has several. */
+	(void)SSL_CTX_set_num_tickets(tls, 1);
 	SSL_CTX_set_read_ahead(tls, 1);
 	SSL_CTX_set_alpn_select_cb(tls, choose_protocol, NULL);
 	return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) == 1 &&
