@@ -1,10 +1,10 @@
 /*
  * A client that loads a TLS server, whoever's it is: for bench_server.sh.
  *
- *	load_tls full|resumed PORT SECONDS THREADS   handshakes with one request each; prints them per
- *	                                             second, and how many were resumed
- *	load_tls idle PORT COUNT PID                 keeps COUNT connections after a request each;
- *	                                             prints bytes of PID's memory for each
+ * `full` or `resumed` PORT SECONDS THREADS: handshakes with one request each; prints how many a
+ * second, how many were resumed, how many failed.
+ * `idle` PORT COUNT PID: keeps COUNT connections after a request each; prints bytes of PID's memory
+ * for each, how many there were, how many of the first 100 answer again, and PID's memory in bytes.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

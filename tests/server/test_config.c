@@ -1,0 +1,287 @@
+/* Where the gateway's options come from, which of them win, and what is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config_internal.h"
+#include "tests/test.h"
+
+static dg__config config;
+static dg_error why;
+
+/* The configuration file that a case works with. */
+static char path[600];
+
+static void write_file(const char *text)
+{
+	char *folder = dg_test_temp_dir();
+	snprintf(path, sizeof(path), "%s/devgated.conf", folder);
+	free(folder);
+	FILE *f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Load with the flags, which end with NULL, after the file of the case. */
+static dg_err load(const char *const *flags)
+{
+	char *argv[40] = { "devgated", "--config", path };
+	int argc = *path ? 3 : 1;
+	for (size_t i = 0; flags && flags[i]; i++)
+		argv[argc++] = (char *)(uintptr_t)flags[i];
+	memset(&config, 0xa5, sizeof(config));
+	why = (dg_error){ .code = DG_OK };
+	return dg__config_load(argc, argv, &config, &why);
+}
+
+#define LOAD(...) load((const char *const[]){ __VA_ARGS__, NULL })
+
+static dg_err parse(const char *text, size_t length)
+{
+	dg__config_defaults(&config);
+	why = (dg_error){ .code = DG_OK };
+	return dg__config_parse(text, length, "a.conf", &config, &why);
+}
+
+static void check_refused(const char *text, const char *line, const char *reason)
+{
+	CU_ASSERT_EQUAL(parse(text, strlen(text)), DG_ECONFIG);
+	bool told = strstr(why.text, "a.conf, line ") && strstr(why.text, line) &&
+		    strstr(why.text, reason);
+	if (!told)
+		printf("\n    %s\n    ", why.text);
+	CU_ASSERT_TRUE(told);
+}
+
+static void test_load__gives_defaults_where_nobody_says(void)
+{
+	write_file("");
+	unsetenv("DEVGATE_STATE_DIR");
+	unsetenv("STATE_DIRECTORY");
+	CU_ASSERT_EQUAL(load(NULL), DG_OK);
+	CU_ASSERT_EQUAL(config.listen_count, 1);
+	CU_ASSERT_STRING_EQUAL(config.listen[0].host, "127.0.0.1");
+	CU_ASSERT_EQUAL(config.listen[0].port, 8443);
+	CU_ASSERT_TRUE(config.listen[0].loopback);
+	CU_ASSERT_STRING_EQUAL(config.state_dir, "/var/lib/devgate");
+	CU_ASSERT_EQUAL(config.loopback_scopes, DG__SCOPE_READ);
+	CU_ASSERT_EQUAL(config.client_scopes, DG__SCOPE_READ | DG__SCOPE_MEASURE);
+	CU_ASSERT_EQUAL(config.detect_timeout_ms, 30000);
+	CU_ASSERT_EQUAL(config.max_body_bytes, 1048576);
+	CU_ASSERT_TRUE(config.backend_count > 0);
+	CU_ASSERT_FALSE(config.plain_http || config.no_auth || config.ephemeral);
+	CU_ASSERT_TRUE(*config.node_name);
+}
+
+static void test_load__flags_win_over_variables_and_those_over_the_file(void)
+{
+	write_file("max-queue = 1\nhttp_threads = 3\nnode-name = file\n");
+	setenv("DEVGATE_NODE_NAME", "variable", 1);
+	setenv("DEVGATE_HTTP_THREADS", "4", 1);
+	CU_ASSERT_EQUAL(LOAD("--node-name=flag"), DG_OK);
+	unsetenv("DEVGATE_NODE_NAME");
+	unsetenv("DEVGATE_HTTP_THREADS");
+	CU_ASSERT_STRING_EQUAL(config.node_name, "flag");
+	CU_ASSERT_EQUAL(config.http_threads, 4);
+	CU_ASSERT_EQUAL(config.max_queue, 1);
+}
+
+static void test_load__a_list_of_a_stronger_source_replaces_the_weaker_one(void)
+{
+	write_file("listen = 127.0.0.1:1, [::1]:2\nlisten = 127.0.0.1:3\nname = a,b\n");
+	CU_ASSERT_EQUAL(load(NULL), DG_OK);
+	CU_ASSERT_EQUAL(config.listen_count, 3);
+	CU_ASSERT_STRING_EQUAL(config.listen[1].host, "::1");
+	CU_ASSERT_EQUAL(config.listen[2].port, 3);
+	CU_ASSERT_EQUAL(LOAD("--listen", "127.0.0.1:4", "--listen=127.0.0.1:5"), DG_OK);
+	CU_ASSERT_EQUAL(config.listen_count, 2);
+	CU_ASSERT_EQUAL(config.listen[0].port, 4);
+	CU_ASSERT_EQUAL(config.listen[1].port, 5);
+	CU_ASSERT_EQUAL(config.name_count, 2);
+	CU_ASSERT_STRING_EQUAL(config.names[1], "b");
+}
+
+static void test_load__refuses_what_it_does_not_know_and_names_the_nearest(void)
+{
+	write_file("");
+	CU_ASSERT_EQUAL(LOAD("--max-que", "3"), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "max-queue"));
+	CU_ASSERT_EQUAL(LOAD("stray"), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "stray"));
+	CU_ASSERT_EQUAL(LOAD("--max-queue"), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--max-queue"));
+	setenv("DEVGATE_MAX_QUEUE", "many", 1);
+	CU_ASSERT_EQUAL(load(NULL), DG_ECONFIG);
+	unsetenv("DEVGATE_MAX_QUEUE");
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "DEVGATE_MAX_QUEUE"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "1 to 10000"));
+}
+
+static void test_load__leaves_the_result_alone_on_failure(void)
+{
+	write_file("max-queue = 0\n");
+	dg__config untouched;
+	memset(&untouched, 0xa5, sizeof(untouched));
+	CU_ASSERT_EQUAL(load(NULL), DG_ECONFIG);
+	CU_ASSERT_EQUAL(memcmp(&config, &untouched, sizeof(config)), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, path));
+}
+
+static void test_load__refuses_a_named_file_that_cannot_be_read(void)
+{
+	snprintf(path, sizeof(path), "/nonexistent/devgated.conf");
+	CU_ASSERT_EQUAL(load(NULL), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "/nonexistent/devgated.conf"));
+}
+
+static void test_parse__tells_the_line_and_what_was_expected(void)
+{
+	check_refused("\n\nmax-queue = x\n", "line 3", "1 to 10000");
+	check_refused("max-queue = 10001\n", "line 1", "1 to 10000");
+	check_refused("max-queue = -1\n", "line 1", "1 to 10000");
+	check_refused("max-queue = 18446744073709551617\n", "line 1", "1 to 10000");
+	check_refused("[devgated]\nfoo = 1\n", "line 2", "unknown key");
+	check_refused("[other]\nmax-queue = 1\n", "line 2", "unknown section");
+	check_refused("max-queue\n", "line 1", "NAME = VALUE");
+	check_refused("max-queue =\n", "line 1", "no value");
+	check_refused("plain-http = perhaps\n", "line 1", "true or false");
+	check_refused("client-scopes = read,write\n", "line 1", "'write' is no scope");
+	check_refused("priority = cuda,zuse\n", "line 1", "zuse");
+	check_refused("log-level = loud\n", "line 1", "error, warning, info or debug");
+	check_refused("backend = ../cuda\n", "line 1", "name of a backend");
+}
+
+static void test_parse__refuses_lines_that_would_be_cut(void)
+{
+	char text[700];
+	memset(text, 'n', sizeof(text));
+	memcpy(text, "# fine\nnode-name = ", 19);
+	text[sizeof(text) - 1] = '\0';
+	check_refused(text, "line 2", "longer than");
+	CU_ASSERT_EQUAL(parse("node-name = a\0b\n", 16), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "NUL"));
+}
+
+static void test_parse__reads_sections_comments_and_both_spellings(void)
+{
+	const char text[] = "# words\n[devgated]\r\nmax_queue=7\nhttp-threads = 5 ; more\n"
+			    "ephemeral = yes\nloopback-scopes = READ,admin\n";
+	CU_ASSERT_EQUAL(parse(text, strlen(text)), DG_OK);
+	CU_ASSERT_EQUAL(config.max_queue, 7);
+	CU_ASSERT_EQUAL(config.http_threads, 5);
+	CU_ASSERT_TRUE(config.ephemeral);
+	CU_ASSERT_EQUAL(config.loopback_scopes, DG__SCOPE_READ | DG__SCOPE_ADMIN);
+}
+
+static void test_listen__takes_numeric_addresses_with_a_port(void)
+{
+	static const char *const bad[] = { "127.0.0.1", ":8443", "127.0.0.1:", "127.0.0.1:65536",
+		"127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1: 1", "127.0.0.1:1x", "::1:8443",
+		"[::1]", "[::1:8443", "[127.0.0.1]:1", "example.com:1", "[]:1", "256.0.0.1:1",
+		"127.0.0.1:99999999999999999999" };
+	write_file("");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT_EQUAL(LOAD("--listen", bad[i]), DG_ECONFIG);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--listen"));
+	}
+	CU_ASSERT_EQUAL(LOAD("--listen", "LocalHost:0", "--listen", "0.0.0.0:65535"), DG_OK);
+	CU_ASSERT_STRING_EQUAL(config.listen[0].host, "127.0.0.1");
+	CU_ASSERT_TRUE(config.listen[0].loopback);
+	CU_ASSERT_FALSE(config.listen[1].loopback);
+	CU_ASSERT_EQUAL(config.listen[1].port, 65535);
+	CU_ASSERT_EQUAL(LOAD("--listen", "127.9.9.9:1", "--listen", "[::]:1"), DG_OK);
+	CU_ASSERT_TRUE(config.listen[0].loopback);
+	CU_ASSERT_FALSE(config.listen[1].loopback);
+}
+
+static void test_listen__has_a_limit(void)
+{
+	char text[DG__LISTEN_MAX * 20 + 40] = "";
+	size_t length = 0;
+	for (int i = 0; i <= DG__LISTEN_MAX; i++)
+		length += (size_t)snprintf(
+			text + length, sizeof(text) - length, "listen=127.0.0.1:%d\n", i);
+	check_refused(text, "line 17", "more than 16");
+}
+
+static void test_scopes__read_back_as_written(void)
+{
+	for (unsigned scopes = 0; scopes < 16; scopes++) {
+		char text[64];
+		unsigned again = 99;
+		size_t length = dg__scopes_format(scopes, text, sizeof(text));
+		CU_ASSERT_EQUAL(length, strlen(text));
+		CU_ASSERT_EQUAL(dg__scopes_parse(text, &again, &why), DG_OK);
+		CU_ASSERT_EQUAL(again, scopes);
+	}
+}
+
+static void test_scopes__refuse_unknown_and_missing_words(void)
+{
+	static const char *const bad[] = { "write", "read,", ",read", "read,,measure", "read ",
+		"rea", "reader" };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		unsigned scopes = 77;
+		CU_ASSERT_EQUAL(dg__scopes_parse(bad[i], &scopes, &why), DG_EINVALID);
+		CU_ASSERT_EQUAL(scopes, 77);
+	}
+}
+
+static void test_complete__ephemeral_lets_loopback_measure(void)
+{
+	write_file("");
+	CU_ASSERT_EQUAL(LOAD("--ephemeral"), DG_OK);
+	CU_ASSERT_EQUAL(config.loopback_scopes, DG__SCOPE_READ | DG__SCOPE_MEASURE);
+	CU_ASSERT_EQUAL(LOAD("--ephemeral", "--loopback-scopes", ""), DG_OK);
+	CU_ASSERT_EQUAL(config.loopback_scopes, 0);
+}
+
+static void test_check__listening_beyond_loopback_needs_credentials(void)
+{
+	write_file("");
+	CU_ASSERT_EQUAL(LOAD("--listen", "0.0.0.0:1"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "0.0.0.0"));
+	CU_ASSERT_EQUAL(dg__config_check(&config, 1, &why), DG_OK);
+	CU_ASSERT_EQUAL(LOAD("--listen", "0.0.0.0:1", "--no-auth"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_OK);
+	CU_ASSERT_EQUAL(LOAD("--listen", "0.0.0.0:1", "--no-auth", "--plain-http"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 1, &why), DG_ECONFIG);
+	CU_ASSERT_EQUAL(LOAD("--plain-http"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_OK);
+}
+
+static void test_check__options_that_go_together_do(void)
+{
+	write_file("");
+	CU_ASSERT_EQUAL(LOAD("--cert", "a"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_ECONFIG);
+	CU_ASSERT_EQUAL(LOAD("--client-name", "a"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_ECONFIG);
+	CU_ASSERT_EQUAL(LOAD("--client-ca", "a"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_ECONFIG);
+	CU_ASSERT_EQUAL(LOAD("--client-ca", "a", "--client-name", "b"), DG_OK);
+	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_OK);
+}
+
+static const dg_test_case cases[] = {
+	DG_TEST(test_load__gives_defaults_where_nobody_says),
+	DG_TEST(test_load__flags_win_over_variables_and_those_over_the_file),
+	DG_TEST(test_load__a_list_of_a_stronger_source_replaces_the_weaker_one),
+	DG_TEST(test_load__refuses_what_it_does_not_know_and_names_the_nearest),
+	DG_TEST(test_load__leaves_the_result_alone_on_failure),
+	DG_TEST(test_load__refuses_a_named_file_that_cannot_be_read),
+	DG_TEST(test_parse__tells_the_line_and_what_was_expected),
+	DG_TEST(test_parse__refuses_lines_that_would_be_cut),
+	DG_TEST(test_parse__reads_sections_comments_and_both_spellings),
+	DG_TEST(test_listen__takes_numeric_addresses_with_a_port),
+	DG_TEST(test_listen__has_a_limit),
+	DG_TEST(test_scopes__read_back_as_written),
+	DG_TEST(test_scopes__refuse_unknown_and_missing_words),
+	DG_TEST(test_complete__ephemeral_lets_loopback_measure),
+	DG_TEST(test_check__listening_beyond_loopback_needs_credentials),
+	DG_TEST(test_check__options_that_go_together_do),
+};
+
+DG_TEST_MAIN("config", cases)
