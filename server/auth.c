@@ -19,7 +19,7 @@
 #include "server/log.h"
 #include "server/tokens_file.h"
 
-#define RECHECK_MS 1000
+#define RECHECK_NS (1000ull * 1000000)
 #define ALL_SCOPES (DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN)
 
 typedef struct table {
@@ -36,7 +36,9 @@ struct dg__auth {
 	pthread_mutex_t reloading;
 	dg__token *file_tokens; /* under reloading: the last good content of the tokens file */
 	size_t file_count;
-	_Atomic(int64_t) checked_at_ms, version;
+	/* A clock that nobody sets: one put back must not keep a revoked token alive. */
+	_Atomic(uint64_t) checked_at_ns;
+	_Atomic(int64_t) version;
 	dg__auth_limit *limit;
 };
 
@@ -132,7 +134,7 @@ dg_err dg__auth_create(
 	auth->store = store;
 	auth->current = empty;
 	auth->limit = limit;
-	atomic_store(&auth->checked_at_ms, dg__clock_unix_ms());
+	atomic_store(&auth->checked_at_ns, dg__clock_ns());
 	dg_err err = dg__auth_reload(auth, reterr);
 	if (err == DG_OK)
 		*ret_auth = auth;
@@ -172,10 +174,11 @@ size_t dg__auth_live_tokens(dg__auth *auth)
 /* Another process may have made or revoked tokens; one thread looks, once a second. */
 static void recheck(dg__auth *auth)
 {
-	int64_t now = dg__clock_unix_ms(), last = atomic_load(&auth->checked_at_ms), version;
-	if (now - last < RECHECK_MS ||
-		!atomic_compare_exchange_strong(&auth->checked_at_ms, &last, now))
+	uint64_t last = atomic_load(&auth->checked_at_ns), now = dg__clock_ns();
+	if (now - last < RECHECK_NS ||
+		!atomic_compare_exchange_strong(&auth->checked_at_ns, &last, now))
 		return;
+	int64_t version;
 	dg_error why = { .code = DG_OK };
 	pthread_mutex_lock(&auth->reloading);
 	dg_err err = dg__store_token_version(auth->store, &version, &why);

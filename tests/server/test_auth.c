@@ -88,15 +88,52 @@ static void test_admit__knows_a_token_by_its_whole_text(void)
 	finish();
 }
 
-static void test_admit__refuses_a_secret_of_any_length(void)
+static void test_admit__takes_secrets_up_to_a_limit(void)
 {
-	static char header[100000];
+	static char header[100000] = "Bearer ";
+	enum { LIMIT = 512 };
 	start();
-	add_token(store, "alice", "secret", DG__SCOPE_READ, 0);
+	char *secret = memset(header + 7, 'x', LIMIT);
+	add_token(store, "long", secret, DG__SCOPE_READ, 0);
+	secret[LIMIT] = 'x';
+	add_token(store, "longer", secret, DG__SCOPE_READ, 0);
 	begin();
-	memset(header, 'x', sizeof(header) - 1);
-	memcpy(header, "Bearer ", 7);
 	CU_ASSERT_EQUAL(admit(header), DG_EUNAUTHORIZED);
+	secret[LIMIT] = '\0';
+	CU_ASSERT_EQUAL(admit(header), DG_OK);
+	CU_ASSERT_STRING_EQUAL(who.name, "token:long");
+	memset(header + 7, 'x', sizeof(header) - 8);
+	CU_ASSERT_EQUAL(admit(header), DG_EUNAUTHORIZED);
+	finish();
+}
+
+static void test_admit__compares_the_whole_hash(void)
+{
+	start();
+	for (unsigned at = 0; at < SHA256_DIGEST_LENGTH; at++) {
+		dg__token token = { .scopes = DG__SCOPE_READ, .created_at_ms = 1 };
+		snprintf(token.name, sizeof(token.name), "near%u", at);
+		SHA256((const unsigned char *)"secret", 6, token.sha256);
+		token.sha256[at] ^= 1;
+		CU_ASSERT_EQUAL(dg__store_add_token(store, &token, &why), DG_OK);
+	}
+	begin();
+	CU_ASSERT_EQUAL(dg__auth_live_tokens(auth), SHA256_DIGEST_LENGTH);
+	CU_ASSERT_EQUAL(admit("Bearer secret"), DG_EUNAUTHORIZED);
+	finish();
+}
+
+static void test_admit__lets_anyone_do_everything_where_nobody_has_to_say_who_they_are(void)
+{
+	start();
+	config.no_auth = true;
+	begin();
+	dg__credential elsewhere = { .loopback = false };
+	CU_ASSERT_EQUAL(dg__auth_admit(auth, &elsewhere, &who, &why), DG_OK);
+	CU_ASSERT_STRING_EQUAL(who.name, "anonymous");
+	CU_ASSERT_EQUAL(who.scopes,
+		DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN);
+	CU_ASSERT_EQUAL(admit("Bearer unknown"), DG_OK);
 	finish();
 }
 
@@ -194,6 +231,23 @@ static void test_limit__refuses_an_address_that_fails_often_and_no_valid_token(v
 	finish();
 }
 
+/* Far more addresses than places in the table, so that some share the place of the first one. */
+static void test_limit__of_one_address_is_not_that_of_another(void)
+{
+	unsigned limited = 0;
+	start();
+	begin();
+	for (unsigned i = 0; i < FAILURES_MAX; i++)
+		CU_ASSERT_EQUAL(admit("Bearer wrong"), DG_EUNAUTHORIZED);
+	for (unsigned i = 0; i < 10000; i++) {
+		char peer[64];
+		snprintf(peer, sizeof(peer), "198.51.%u.%u", i / 256, i % 256);
+		limited += admit_from(peer, "Bearer wrong") != DG_EUNAUTHORIZED;
+	}
+	CU_ASSERT_EQUAL(limited, 0);
+	finish();
+}
+
 /* The tokens file. */
 
 static void write_tokens(const char *text)
@@ -275,6 +329,36 @@ static void test_tokens_file__tells_the_line_and_what_was_expected(void)
 	finish();
 }
 
+static void check_file_refused(const char *text, const char *reason)
+{
+	write_tokens(text);
+	why = (dg_error){ .code = DG_OK };
+	CU_ASSERT_EQUAL(dg__auth_create(&config, store, &auth, &why), DG_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, reason));
+}
+
+static void test_tokens_file__refuses_hashes_and_lines_of_another_length(void)
+{
+	char text[800];
+	start();
+	snprintf(text, sizeof(text), "a read %064d\n", 0);
+	write_tokens(text);
+	begin();
+	CU_ASSERT_EQUAL(dg__auth_live_tokens(auth), 1);
+	dg__auth_destroy(auth);
+	auth = NULL;
+	snprintf(text, sizeof(text), "a read %063d\n", 0);
+	check_file_refused(text, "64 hex digits");
+	snprintf(text, sizeof(text), "a read %065d\n", 0);
+	check_file_refused(text, "64 hex digits");
+	snprintf(text, sizeof(text), "a read %063dg\n", 0);
+	check_file_refused(text, "64 hex digits");
+	/* Read in parts, the end of this line would be a token of its own. */
+	snprintf(text, sizeof(text), "#%600s\na read %064d\n", "", 0);
+	check_file_refused(text, "line 1: longer than");
+	finish();
+}
+
 /* Threads. */
 
 static atomic_bool stop;
@@ -315,16 +399,20 @@ static void test_admit__goes_on_while_tokens_are_read_again(void)
 
 static const dg_test_case cases[] = {
 	DG_TEST(test_admit__knows_a_token_by_its_whole_text),
-	DG_TEST(test_admit__refuses_a_secret_of_any_length),
+	DG_TEST(test_admit__takes_secrets_up_to_a_limit),
+	DG_TEST(test_admit__compares_the_whole_hash),
+	DG_TEST(test_admit__lets_anyone_do_everything_where_nobody_has_to_say_who_they_are),
 	DG_TEST(test_admit__an_administrator_may_do_everything),
 	DG_TEST(test_admit__loopback_needs_no_token_but_a_shown_one_must_be_right),
 	DG_TEST(test_admit__a_certificate_has_the_configured_scopes),
 	DG_TEST(test_admit__a_token_ends_when_it_expires),
 	DG_TEST(test_admit__sees_within_a_second_what_another_handle_did),
 	DG_TEST(test_limit__refuses_an_address_that_fails_often_and_no_valid_token),
+	DG_TEST(test_limit__of_one_address_is_not_that_of_another),
 	DG_TEST(test_tokens_file__is_read_beside_the_state),
 	DG_TEST(test_tokens_file__a_faulty_one_leaves_the_last_good_one),
 	DG_TEST(test_tokens_file__tells_the_line_and_what_was_expected),
+	DG_TEST(test_tokens_file__refuses_hashes_and_lines_of_another_length),
 	DG_TEST(test_admit__goes_on_while_tokens_are_read_again),
 };
 

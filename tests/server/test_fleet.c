@@ -118,7 +118,7 @@ static const dg__device_entry *device_at(uint32_t index)
 /* "cuda:0=Fake B" where it is there, "-=Fake B" where no local program can name it. */
 static void check_device(uint32_t index, const char *expected)
 {
-	char device[DG_DEVICE_TEXT_MAX] = "-", text[200];
+	char device[DG_DEVICE_TEXT_MAX] = "-", text[600];
 	const dg_device_info *info = &device_at(index)->info;
 	if (info->present & DG_HAS_DEVICE)
 		dg_device_format(info->device, device, sizeof(device));
