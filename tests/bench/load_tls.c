@@ -108,8 +108,10 @@ static int handshakes(SSL_CTX *tls, char **argv)
 	unsigned long done = 0, failed = 0, reused = 0;
 	count = count < 16 ? count : 16;
 	for (unsigned i = 0; i < count; i++) {
-		loads[i] = (load){ .tls = tls, .port = number(argv[2]),
-			.resumed = strcmp(argv[1], "resumed") == 0, .until = now() + seconds };
+		loads[i] = (load){ .tls = tls,
+			.port = number(argv[2]),
+			.resumed = strcmp(argv[1], "resumed") == 0,
+			.until = now() + seconds };
 		if (pthread_create(&loads[i].thread, NULL, run, &loads[i]) != 0)
 			return 1;
 	}

@@ -131,8 +131,8 @@ static void test_admit__lets_anyone_do_everything_where_nobody_has_to_say_who_th
 	dg__credential elsewhere = { .loopback = false };
 	CU_ASSERT_EQUAL(dg__auth_admit(auth, &elsewhere, &who, &why), DG_OK);
 	CU_ASSERT_STRING_EQUAL(who.name, "anonymous");
-	CU_ASSERT_EQUAL(who.scopes,
-		DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN);
+	CU_ASSERT_EQUAL(
+		who.scopes, DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN);
 	CU_ASSERT_EQUAL(admit("Bearer unknown"), DG_OK);
 	finish();
 }
@@ -143,8 +143,8 @@ static void test_admit__an_administrator_may_do_everything(void)
 	add_token(store, "root", "secret", DG__SCOPE_ADMIN, 0);
 	begin();
 	CU_ASSERT_EQUAL(admit("Bearer secret"), DG_OK);
-	CU_ASSERT_EQUAL(who.scopes,
-		DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN);
+	CU_ASSERT_EQUAL(
+		who.scopes, DG__SCOPE_READ | DG__SCOPE_MEASURE | DG__SCOPE_LEASE | DG__SCOPE_ADMIN);
 	finish();
 }
 
@@ -266,8 +266,8 @@ static const char *line_of(const char *name, const char *scopes, const char *sec
 	SHA256((const unsigned char *)secret, strlen(secret), hash);
 	size_t length = (size_t)snprintf(line, sizeof(line), "%s  %s\t", name, scopes);
 	for (unsigned i = 0; i < sizeof(hash); i++)
-		length += (size_t)snprintf(line + length, sizeof(line) - length,
-			i % 2 ? "%02x" : "%02X", hash[i]);
+		length += (size_t)snprintf(
+			line + length, sizeof(line) - length, i % 2 ? "%02x" : "%02X", hash[i]);
 	snprintf(line + length, sizeof(line) - length, " # said who\r\n");
 	return line;
 }

@@ -177,8 +177,8 @@ static void test_parse__reads_sections_comments_and_both_spellings(void)
 static void test_listen__takes_numeric_addresses_with_a_port(void)
 {
 	static const char *const bad[] = { "127.0.0.1", ":8443", "127.0.0.1:", "127.0.0.1:65536",
-		"127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1: 1", "127.0.0.1:1x", "::1:8443",
-		"[::1]", "[::1:8443", "[127.0.0.1]:1", "example.com:1", "[]:1", "256.0.0.1:1",
+		"127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1: 1", "127.0.0.1:1x", "::1:8443", "[::1]",
+		"[::1:8443", "[127.0.0.1]:1", "example.com:1", "[]:1", "256.0.0.1:1",
 		"127.0.0.1:99999999999999999999" };
 	write_file("");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -142,8 +142,7 @@ static void test_values__are_not_shared_across_hardware_driver_or_engine(void)
 	CU_ASSERT_TRUE(has_value(store, "k", "2"));
 	for (size_t i = 0; i < 5; i++) {
 		char *json = NULL;
-		CU_ASSERT_EQUAL(
-			dg__store_get_value(store, &others[i], &json, &why), DG_ENOTFOUND);
+		CU_ASSERT_EQUAL(dg__store_get_value(store, &others[i], &json, &why), DG_ENOTFOUND);
 		CU_ASSERT_EQUAL(dg__store_put_value(store, &others[i], "3", &why), DG_OK);
 	}
 	unsigned visited = 0;
@@ -217,8 +216,8 @@ static void *write_values(void *user)
 		dg__value_key k = value_key(key);
 		w->failures += dg__store_put_value(w->store, &k, key, NULL) != DG_OK;
 		w->failures += !has_value(w->store, key, key);
-		w->failures += dg__store_device_index(w->store, "cuda", key, "{}", &index, NULL) !=
-			       DG_OK;
+		w->failures +=
+			dg__store_device_index(w->store, "cuda", key, "{}", &index, NULL) != DG_OK;
 	}
 	return NULL;
 }
@@ -449,20 +448,43 @@ static void test_open__refuses_a_cut_state(void)
 static void test_open__leaves_a_newer_state_alone(void)
 {
 	char *folder = filled_folder(), path[600];
-	const unsigned char two[4] = { 0, 0, 0, 2 }, one[4] = { 0, 0, 0, 1 };
+	const unsigned char newer[4] = { 0, 0, 0, 99 };
 	size_t before, after;
-	patch(folder, 60, two, sizeof(two)); /* user_version in SQLite's header */
 	state_path(folder, path, sizeof(path));
+	char *known = dg_test_read_file(path, &before);
+	patch(folder, 60, newer, sizeof(newer)); /* user_version in SQLite's header */
 	char *old = dg_test_read_file(path, &before);
-	check_refused(folder, DG_ENEWER, "version 2");
+	check_refused(folder, DG_ENEWER, "version 99");
 	char *new = dg_test_read_file(path, &after);
 	CU_ASSERT_TRUE(before == after && memcmp(old, new, before) == 0);
-	patch(folder, 60, one, sizeof(one));
+	patch(folder, 60, known + 60, 4);
 	dg__store *store = open_store(folder);
 	CU_ASSERT_TRUE(has_value(store, "k", "1"));
 	dg__store_close(store);
+	free(known);
 	free(old);
 	free(new);
+	free(folder);
+}
+
+/* As the first version left it. */
+static void test_open__takes_an_older_state_to_the_present(void)
+{
+	char *folder = filled_folder(), path[600];
+	sqlite3 *db = NULL;
+	dg__lease lease = { .hardware = "gpu:a", .ttl_s = 60 };
+	state_path(folder, path, sizeof(path));
+	CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &db), SQLITE_OK);
+	CU_ASSERT_EQUAL(
+		sqlite3_exec(db, "DROP TABLE lease; DROP TABLE counter; PRAGMA user_version = 1",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	dg__store *store = open_store(folder);
+	CU_ASSERT_TRUE(has_value(store, "k", "1"));
+	CU_ASSERT_EQUAL(dg__store_put_lease(store, "", &lease, &why), DG_OK);
+	CU_ASSERT_EQUAL(lease.fencing_token, 1);
+	dg__store_close(store);
 	free(folder);
 }
 
@@ -564,6 +586,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_open__refuses_a_damaged_state_and_says_what_to_do),
 	DG_TEST(test_open__refuses_a_cut_state),
 	DG_TEST(test_open__leaves_a_newer_state_alone),
+	DG_TEST(test_open__takes_an_older_state_to_the_present),
 	DG_TEST(test_open__refuses_a_link_in_place_of_the_state),
 	DG_TEST(test_open__refuses_what_it_may_not_write),
 	DG_TEST(test_store__still_reads_where_nothing_more_can_be_written),

@@ -204,7 +204,8 @@ static void test_load__the_made_pair_stays_over_restarts(void)
 	CU_ASSERT_EQUAL_FATAL(dg__store_open(folder, &store, &why), DG_OK);
 	dg__tls_pair second = load();
 	CU_ASSERT_STRING_EQUAL(first.pin, second.pin);
-	X509 *a = certificate_of(first.certificate_pem), *b = certificate_of(second.certificate_pem);
+	X509 *a = certificate_of(first.certificate_pem),
+	     *b = certificate_of(second.certificate_pem);
 	EVP_PKEY *key = key_of(second.key_pem);
 	CU_ASSERT_EQUAL(X509_cmp(a, b), 0);
 	CU_ASSERT_EQUAL(X509_check_private_key(b, key), 1);
