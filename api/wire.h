@@ -66,6 +66,7 @@ typedef struct dg__gateway {
 	char version[32];
 	int64_t started_at_ms;
 	bool ready;
+	char state_problem[200]; /* why the state cannot be written; "" (JSON null): it can */
 	size_t backend_count;
 	dg__backend_status backends[DG__BACKENDS_MAX];
 	uint64_t max_body_bytes, max_header_bytes;

@@ -406,6 +406,7 @@ dg_err dg__wire_encode_gateway(const dg__gateway *gateway, dg__json_text *ret_te
 	dg__put_text(&o, "version", gateway->version);
 	dg__put_time(&o, "started_at", gateway->started_at_ms);
 	dg__put_bool(&o, "ready", gateway->ready);
+	dg__put_text_or_null(&o, "state_problem", gateway->state_problem);
 	dg__put_take(&o, "backends", backends);
 	dg__put_take(&o, "limits", put_limits(gateway));
 	return dg__put_end_take(o, ret_text);
@@ -459,6 +460,8 @@ dg_err dg__wire_decode_gateway(
 	memset(&gateway, 0, sizeof(gateway));
 	dg__in_expect_object(&in, root);
 	dg__in_text(&in, root, "id", DG__IN_REQUIRED, gateway.id, sizeof(gateway.id));
+	dg__in_text(&in, root, "state_problem", DG__IN_OPTIONAL, gateway.state_problem,
+		sizeof(gateway.state_problem));
 	dg__in_text(&in, root, "host", DG__IN_REQUIRED, gateway.host, sizeof(gateway.host));
 	dg__in_text(&in, root, "node", DG__IN_OPTIONAL, gateway.node, sizeof(gateway.node));
 	dg__in_text(

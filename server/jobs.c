@@ -117,7 +117,15 @@ static bool wants_new(const dg__job_request *request, const dg_value *kept)
 	return !dg__figure_is_good(kept);
 }
 
-/* What is kept goes into the values; the places of the rest are in missing. */
+static bool asked_before(const job *j, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (dg_key_equal(&j->values[i].key, &j->values[at].key))
+			return true;
+	return false;
+}
+
+/* What is kept goes into the values; the places of the rest are in missing, each key once. */
 static void take_kept(dg__jobs *jobs, job *j)
 {
 	for (size_t i = 0; i < j->count; i++) {
@@ -125,7 +133,7 @@ static void take_kept(dg__jobs *jobs, job *j)
 		dg_err err = dg__figure_get(jobs->store, &j->entry, &value->key, value, NULL);
 		if (err == DG_OK && !wants_new(&j->request, value))
 			j->shown.done++;
-		else
+		else if (!asked_before(j, i))
 			j->missing[j->missing_count++] = (uint16_t)i;
 	}
 }
@@ -180,7 +188,7 @@ static void audit(dg__jobs *jobs, const job *j)
 	snprintf(what, sizeof(what), "measure %s (%zu keys)", j->shown.kind, j->missing_count);
 	if (dg__store_audit(jobs->store, j->owner, what,
 		    *j->shown.device ? j->shown.device : j->entry.info.name, &why) != DG_OK)
-		dg__log(DG__LOG_ERROR, "an audit entry cannot be kept: %s", why.text);
+		dg__log(DG__LOG_DEBUG, "an audit entry cannot be kept: %s", why.text);
 }
 
 dg_err dg__jobs_start(dg__jobs *jobs, const dg__snapshot *snapshot, const dg__job_request *request,
@@ -204,6 +212,8 @@ dg_err dg__jobs_start(dg__jobs *jobs, const dg__snapshot *snapshot, const dg__jo
 	/* Under the lock: who takes a lease asks for runs once nobody can join any more. */
 	else if (!has_ended(j))
 		err = dg__leases_check(jobs->leases, &j->entry, request->lease, reterr);
+	if (err == DG_OK && !has_ended(j))
+		err = dg__run_allowed(jobs, &j->entry, reterr);
 	if (err == DG_OK && !has_ended(j))
 		err = dg__run_join(jobs, j, reterr);
 	if (err == DG_OK) {

@@ -51,6 +51,14 @@ struct dg__subscription {
 	void *user;
 };
 
+/** Hardware whose last runs ended its worker. */
+typedef struct setback {
+	char hardware[96];
+	unsigned failures; /* in a row; 0: the place is free */
+	uint64_t not_before_ns;
+	char reason[200];
+} setback;
+
 struct dg__jobs {
 	const dg__config *config;
 	dg__store *store;
@@ -61,6 +69,7 @@ struct dg__jobs {
 	job *first;
 	size_t count;
 	run *runs;
+	setback setbacks[DG__DEVICES_MAX];
 	pthread_cond_t run_ended;
 	pthread_mutex_t notify_lock; /* taken without lock */
 	dg__subscription *subscriptions;
@@ -70,6 +79,9 @@ struct dg__jobs {
 
 /** Give the job a run: an equal one under way, or a new one in the queue. DG_EBUSY, DG_ENOMEM. */
 dg_err dg__run_join(dg__jobs *jobs, job *j, dg_error *reterr) DG_MUST_CHECK;
+/** Whether a run may begin on hardware whose last ones ended its worker. DG_EUNAVAILABLE. */
+dg_err dg__run_allowed(
+	dg__jobs *jobs, const dg__device_entry *entry, dg_error *reterr) DG_MUST_CHECK;
 /** The job waits no longer; a run that nobody waits for ends. */
 void dg__run_leave(dg__jobs *jobs, job *j);
 /** Whether a run uses the hardware of a device, or waits for it. */

@@ -190,6 +190,15 @@ static dg_err check_client_ca(const dg__config *config, dg_error *reterr)
 	return err;
 }
 
+static void on_state_health(const char *problem, void *user)
+{
+	(void)user;
+	if (problem)
+		dg__log(DG__LOG_ERROR, "from now on in memory only: %s", problem);
+	else
+		dg__log(DG__LOG_WARNING, "the state can be written again");
+}
+
 static dg_err open_state(gateway *g, dg_error *reterr)
 {
 	const char *directory = g->config.ephemeral ? NULL : g->config.state_dir;
@@ -197,6 +206,8 @@ static dg_err open_state(gateway *g, dg_error *reterr)
 	dg_err err = dg__config_check(&g->config, 1, reterr);
 	if (err == DG_OK)
 		err = dg__store_open(directory, &g->store, reterr);
+	if (err == DG_OK)
+		dg__store_on_health(g->store, on_state_health, NULL);
 	/* To check a configuration beside the gateway that runs is what checking is for. */
 	if (err == DG_OK && directory && !g->config.check_only)
 		err = dg__state_lock(directory, &g->lock, reterr);

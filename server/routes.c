@@ -115,6 +115,8 @@ void dg__response_problem(dg__response *response, const dg_error *error)
 		dg__response_header(response, "WWW-Authenticate", "Bearer");
 	if (response->status == 429)
 		dg__response_header(response, "Retry-After", error->code == DG_ERATE ? "60" : "5");
+	if (error->code == DG_EUNAVAILABLE)
+		dg__response_header(response, "Retry-After", "5");
 	if (error->code == DG_EDETECTING)
 		dg__response_header(response, "Retry-After", "1");
 }

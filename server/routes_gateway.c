@@ -1,6 +1,7 @@
 /* Health, the contract, the gateway. See routes.h. */
 #include "server/routes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The contract is part of the program: the assembler takes it in, from the root of the sources. */
@@ -63,12 +64,28 @@ void dg__answer_openapi(
 	response->borrowed = true;
 }
 
+/* What is prepared says that the state can be written. */
+static void respond_problem(
+	const dg__snapshot *snapshot, const char *problem, dg__response *response)
+{
+	dg__json_text text = { NULL, 0 };
+	dg__gateway gateway = snapshot->gateway;
+	snprintf(gateway.state_problem, sizeof(gateway.state_problem), "%s", problem);
+	dg__respond(response, dg__wire_encode_gateway(&gateway, &text), &text);
+}
+
 void dg__answer_gateway(
 	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
 {
 	(void)request;
 	(void)resumed;
 	const dg__snapshot *snapshot = dg__fleet_snapshot(context->fleet);
+	char problem[200];
+	if (dg__store_problem(context->store, problem, sizeof(problem))) {
+		respond_problem(snapshot, problem, response);
+		dg__snapshot_release(snapshot);
+		return;
+	}
 	response->status = 200;
 	response->snapshot = snapshot;
 	response->body = snapshot->gateway_json;

@@ -57,7 +57,7 @@ static void audit(const dg__context *context, const dg__request *request, const 
 	dg_error why;
 	if (dg__store_audit(context->store, request->principal.name, what,
 		    *lease->device ? lease->device : lease->hardware, &why) != DG_OK)
-		dg__log(DG__LOG_ERROR, "an audit entry cannot be kept: %s", why.text);
+		dg__log(DG__LOG_DEBUG, "an audit entry cannot be kept: %s", why.text);
 }
 
 static void respond(dg_err err, const dg__lease *lease, const dg_error *why, dg__response *response)

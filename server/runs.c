@@ -6,8 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "backends/core/clock.h"
 #include "server/figures.h"
 #include "server/log.h"
+
+#define SECOND_NS 1000000000ull
+#define PAUSE_MAX_S 60u
 
 /* Partitions exclude their parent and each other; without an identity a device excludes itself. */
 static void hardware_of(const dg__device_entry *entry, char *buf, size_t size)
@@ -29,6 +33,53 @@ bool dg__runs_use(const dg__jobs *jobs, const dg__device_entry *entry)
 	while (r && strcmp(r->hardware, hardware) != 0)
 		r = r->next;
 	return r != NULL;
+}
+
+static setback *setback_of(dg__jobs *jobs, const char *hardware)
+{
+	setback *spare = NULL;
+	for (size_t i = 0; i < DG__DEVICES_MAX; i++) {
+		setback *s = &jobs->setbacks[i];
+		if (s->failures && strcmp(s->hardware, hardware) == 0)
+			return s;
+		if (!s->failures && !spare)
+			spare = s;
+	}
+	return spare;
+}
+
+dg_err dg__run_allowed(dg__jobs *jobs, const dg__device_entry *entry, dg_error *reterr)
+{
+	char hardware[96];
+	hardware_of(entry, hardware, sizeof(hardware));
+	const setback *s = setback_of(jobs, hardware);
+	uint64_t now = dg__clock_ns();
+	if (!s || !s->failures || now >= s->not_before_ns)
+		return DG_OK;
+	return dg_error_set(reterr, DG_EUNAVAILABLE,
+		"the last %u measurements here ended their worker (%s); the next may begin in %lu "
+		"s",
+		s->failures, s->reason, (unsigned long)((s->not_before_ns - now) / SECOND_NS + 1));
+}
+
+/* One failure is forgiven; from the second in a row on, each doubles the pause. Under the lock. */
+static void note_setback(dg__jobs *jobs, const run *r, const dg_error *why)
+{
+	setback *s = setback_of(jobs, r->hardware);
+	if (!s)
+		return;
+	snprintf(s->hardware, sizeof(s->hardware), "%s", r->hardware);
+	snprintf(s->reason, sizeof(s->reason), "%.199s", why->text);
+	unsigned doublings = s->failures ? s->failures - 1 : 0;
+	uint64_t pause_s = doublings < 6 ? 1ull << doublings : PAUSE_MAX_S;
+	s->not_before_ns = s->failures++ ? dg__clock_ns() + pause_s * SECOND_NS : 0;
+}
+
+static void note_success(dg__jobs *jobs, const run *r)
+{
+	setback *s = setback_of(jobs, r->hardware);
+	if (s)
+		s->failures = 0;
 }
 
 static bool equal_keys(const run *r, const job *j)
@@ -186,7 +237,7 @@ static void on_value(uint32_t done, const dg_value *value, void *user)
 	dg_error why;
 	size_t count;
 	if (dg__figure_put(r->jobs->store, &r->entry, value, &why) != DG_OK)
-		dg__log(DG__LOG_ERROR, "a figure cannot be kept: %s", why.text);
+		dg__log(DG__LOG_DEBUG, "a figure cannot be kept: %s", why.text);
 	pthread_mutex_lock(&r->jobs->lock);
 	r->values[done] = *value;
 	for (job *j = r->first; j; j = j->next_in_run)
@@ -203,6 +254,17 @@ static bool is_suspect(dg_err err)
 	       err == DG_EPROTOCOL || err == DG_ENODEVICE;
 }
 
+/* A key that was asked for twice has its value at both places. */
+static void fill_repeated(job *j)
+{
+	for (size_t i = 1; i < j->count; i++)
+		for (size_t before = 0; before < i; before++)
+			if (dg_key_equal(&j->values[before].key, &j->values[i].key)) {
+				j->values[i] = j->values[before];
+				break;
+			}
+}
+
 /* The run has ended: each of its jobs takes its values, or the error. Under the lock. */
 static void conclude(run *r, dg_err err, const dg_error *why)
 {
@@ -211,6 +273,7 @@ static void conclude(run *r, dg_err err, const dg_error *why)
 		if (err == DG_OK) {
 			for (size_t i = 0; i < j->missing_count; i++)
 				j->values[j->missing[i]] = r->values[i];
+			fill_repeated(j);
 			dg__job_conclude(j);
 		} else {
 			dg_error told = *why;
@@ -224,6 +287,12 @@ static void conclude(run *r, dg_err err, const dg_error *why)
 	r->first = NULL;
 }
 
+static dg_err call_worker_wrong(dg_error *why)
+{
+	dg_error was = *why;
+	return dg_error_set(why, DG_EWORKER, "the worker's answer made no sense: %.300s", was.text);
+}
+
 static void *measure(void *user)
 {
 	run *r = user;
@@ -232,6 +301,9 @@ static void *measure(void *user)
 	dg_error why = { .code = DG_OK };
 	dg_err err = dg__worker_measure(r->worker, r->entry.driver_index, &r->measure,
 		jobs->config->measure_timeout_ms, &watch, r->values, &why);
+	/* What a client calls a bad reply is one of a gateway; this is a worker gone wrong. */
+	if (err == DG_EPROTOCOL)
+		err = call_worker_wrong(&why);
 	if (is_suspect(err))
 		dg__fleet_suspect(jobs->fleet, r->entry.info.backend, &why);
 	else if (err == DG_OK)
@@ -240,6 +312,10 @@ static void *measure(void *user)
 	pthread_mutex_lock(&jobs->lock);
 	char(*ids)[40] = waiting_ids(r, &count);
 	conclude(r, err, &why);
+	if (err == DG_EWORKER || err == DG_ETIMEOUT)
+		note_setback(jobs, r, &why);
+	else if (err != DG_ECANCELLED)
+		note_success(jobs, r);
 	pthread_mutex_unlock(&jobs->lock);
 	tell(jobs, ids, count);
 	/* Only now may the jobs be destroyed. */

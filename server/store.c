@@ -38,6 +38,13 @@ static const char *const steps[] = {
 	"PRAGMA user_version = 2;",
 };
 
+/* Values that the file could not take, newest last. */
+static const char unsaved[] =
+	"ATTACH ':memory:' AS unsaved;"
+	"CREATE TABLE unsaved.value(backend TEXT, hardware TEXT, driver TEXT, engine TEXT, key "
+	"TEXT,"
+	" json TEXT NOT NULL, UNIQUE(backend, hardware, driver, engine, key));";
+
 #define SCHEMA_VERSION ((int)(sizeof(steps) / sizeof(steps[0])))
 
 dg_err dg__store_fault(dg__store *store, const char *what, dg_error *reterr)
@@ -94,14 +101,43 @@ char *dg__store_column_text(sqlite3_stmt *statement, int column)
 	return strdup(text ? (const char *)text : "");
 }
 
+static void note_health(dg__store *store, const char *problem)
+{
+	bool fails = *problem, failed = *store->problem;
+	snprintf(store->problem, sizeof(store->problem), "%.199s", problem);
+	if (fails != failed && store->on_health)
+		store->on_health(fails ? store->problem : NULL, store->user);
+}
+
 dg_err dg__store_run_take(
 	dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr)
 {
 	dg_err err = DG_OK;
+	dg_error why = { .code = DG_OK };
 	if (!statement || sqlite3_step(statement) != SQLITE_DONE)
-		err = dg__store_fault(store, what, reterr);
+		err = dg__store_fault(store, what, &why);
 	sqlite3_finalize(statement);
+	if (err != DG_OK && reterr)
+		*reterr = why;
+	note_health(store, err == DG_OK ? "" : why.text);
 	return err;
+}
+
+void dg__store_on_health(
+	dg__store *store, void (*on_health)(const char *problem, void *user), void *user)
+{
+	dg__store_lock(store);
+	store->on_health = on_health;
+	store->user = user;
+	dg__store_unlock(store);
+}
+
+bool dg__store_problem(dg__store *store, char *buf, size_t size)
+{
+	dg__store_lock(store);
+	snprintf(buf, size, "%s", store->problem);
+	dg__store_unlock(store);
+	return *buf;
 }
 
 static dg_err execute(dg__store *store, const char *sql, const char *what, dg_error *reterr)
@@ -207,6 +243,8 @@ static dg_err open_database(dg__store *store, const char *directory, dg_error *r
 		err = check_whole(store, reterr);
 	if (err == DG_OK)
 		err = migrate(store, reterr);
+	if (err == DG_OK)
+		err = execute(store, unsaved, "no memory for the state", reterr);
 	return err;
 }
 

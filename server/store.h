@@ -21,6 +21,15 @@ typedef struct dg__store dg__store;
 dg_err dg__store_open(const char *directory, dg__store **ret_store, dg_error *reterr) DG_MUST_CHECK;
 void dg__store_close(dg__store *store);
 
+/**
+ * Be told when writes begin to fail (with the reason) and when they work again (NULL). Called under
+ * the state's lock: it must not use the state.
+ */
+void dg__store_on_health(
+	dg__store *store, void (*on_health)(const char *problem, void *user), void *user);
+/** Why the last write failed; false: it did not. */
+bool dg__store_problem(dg__store *store, char *buf, size_t size);
+
 /** A small text kept by name ("gateway_id", "host_id", "tls_certificate", "tls_key"). DG_ENOTFOUND.
  * */
 dg_err dg__store_get_text(dg__store *store, const char *name, char **ret_text,
@@ -56,6 +65,8 @@ typedef struct dg__value_key {
 	const char *key; /* canonical short text */
 } dg__value_key;
 
+/** Where the file cannot be written, values are kept in memory (the last 4096), and go to the file
+ * once it can: what was measured is known either way. The failure is returned all the same. */
 dg_err dg__store_put_value(dg__store *store, const dg__value_key *key, const char *value_json,
 	dg_error *reterr) DG_MUST_CHECK;
 /** DG_ENOTFOUND where it is not measured. ret_json owned. */

@@ -13,6 +13,10 @@ struct dg__store {
 	sqlite3 *db;
 	pthread_mutex_t lock;
 	char where[1100]; /* the file, for texts */
+	char problem[200]; /* why the last write failed; "": it did not */
+	bool unsaved; /* there are values that the file could not take */
+	void (*on_health)(const char *problem, void *user);
+	void *user;
 };
 
 void dg__store_lock(dg__store *store);

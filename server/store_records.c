@@ -7,6 +7,9 @@
 #include "server/store_internal.h"
 
 #define AUDIT_MAX "100000"
+#define UNSAVED_MAX "4096"
+/* Of the value of a key, what could not be saved is newer. */
+#define VALUE_OF "WHERE backend = ?1 AND hardware = ?2 AND driver = ?3 AND engine = ?4"
 
 static const char cannot_read[] = "the state cannot be read";
 static const char cannot_write[] = "the state cannot be written";
@@ -101,18 +104,54 @@ static void bind_value_key(sqlite3_stmt *statement, const dg__value_key *key)
 	dg__store_bind_text(statement, 4, key->engine);
 }
 
-dg_err dg__store_put_value(
-	dg__store *store, const dg__value_key *key, const char *value_json, dg_error *reterr)
+static sqlite3_stmt *put_value(
+	dg__store *store, const char *sql, const dg__value_key *key, const char *value_json)
 {
-	dg__store_lock(store);
-	sqlite3_stmt *statement =
-		dg__store_prepare(store, "INSERT OR REPLACE INTO value VALUES(?, ?, ?, ?, ?, ?)");
+	sqlite3_stmt *statement = dg__store_prepare(store, sql);
 	if (statement) {
 		bind_value_key(statement, key);
 		dg__store_bind_text(statement, 5, key->key);
 		dg__store_bind_text(statement, 6, value_json);
 	}
-	dg_err err = dg__store_run_take(store, statement, cannot_write, reterr);
+	return statement;
+}
+
+/* The file takes it, or memory does until the file can. */
+static void keep_unsaved(dg__store *store, const dg__value_key *key, const char *value_json)
+{
+	sqlite3_stmt *statement = put_value(store,
+		"INSERT OR REPLACE INTO unsaved.value VALUES(?, ?, ?, ?, ?, ?)", key, value_json);
+	if (statement)
+		(void)sqlite3_step(statement);
+	sqlite3_finalize(statement);
+	(void)sqlite3_exec(store->db,
+		"DELETE FROM unsaved.value WHERE rowid <= (SELECT max(rowid) FROM unsaved.value) "
+		"- " UNSAVED_MAX,
+		NULL, NULL, NULL);
+}
+
+static void save_unsaved(dg__store *store)
+{
+	(void)sqlite3_exec(store->db,
+		"INSERT OR REPLACE INTO main.value SELECT * FROM unsaved.value;"
+		"DELETE FROM unsaved.value",
+		NULL, NULL, NULL);
+}
+
+dg_err dg__store_put_value(
+	dg__store *store, const dg__value_key *key, const char *value_json, dg_error *reterr)
+{
+	dg__store_lock(store);
+	bool failed = *store->problem;
+	dg_err err = dg__store_run_take(store,
+		put_value(store, "INSERT OR REPLACE INTO main.value VALUES(?, ?, ?, ?, ?, ?)", key,
+			value_json),
+		cannot_write, reterr);
+	if (err != DG_OK)
+		keep_unsaved(store, key, value_json);
+	else if (failed || store->unsaved)
+		save_unsaved(store);
+	store->unsaved = err != DG_OK;
 	dg__store_unlock(store);
 	return err;
 }
@@ -121,10 +160,9 @@ dg_err dg__store_get_value(
 	dg__store *store, const dg__value_key *key, char **ret_json, dg_error *reterr)
 {
 	dg__store_lock(store);
-	sqlite3_stmt *statement =
-		dg__store_prepare(store, "SELECT json FROM value WHERE backend = ? AND hardware = "
-					 "? AND driver = ? AND engine = ?"
-					 " AND key = ?");
+	sqlite3_stmt *statement = dg__store_prepare(store,
+		"SELECT json FROM unsaved.value " VALUE_OF " AND key = ?5 "
+		"UNION ALL SELECT json FROM main.value " VALUE_OF " AND key = ?5 LIMIT 1");
 	int step = SQLITE_ERROR;
 	dg_err err = DG_OK;
 	if (statement) {
@@ -148,9 +186,10 @@ dg_err dg__store_each_value(dg__store *store, const dg__value_key *key,
 {
 	dg__store_lock(store);
 	sqlite3_stmt *statement =
-		dg__store_prepare(store, "SELECT json FROM value WHERE backend = ? AND hardware = "
-					 "? AND driver = ? AND engine = ?"
-					 " ORDER BY key LIMIT 1024");
+		dg__store_prepare(store, "SELECT json, key FROM unsaved.value " VALUE_OF
+					 " UNION ALL SELECT json, key FROM main.value " VALUE_OF
+					 " AND key NOT IN (SELECT key FROM unsaved.value " VALUE_OF
+					 ") ORDER BY key LIMIT 1024");
 	int step = SQLITE_ERROR;
 	if (statement)
 		bind_value_key(statement, key);

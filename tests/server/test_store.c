@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -567,25 +568,55 @@ static void test_open__refuses_what_it_may_not_write(void)
 	free(folder);
 }
 
-/* In a child whose files may not grow: 0 where writing fails and reading goes on. */
-static int write_until_full(const char *folder)
+static void note_health(const char *problem, void *user)
+{
+	*(int *)user += problem ? 1 : 100;
+}
+
+/* The file has no more room: 0 where the last value is known all the same, and saved once it has. */
+static int lives_without_room(dg__store *store, const char *last, unsigned count, int *health)
+{
+	char problem[200];
+	unsigned found = 0;
+	struct rlimit more = { RLIM_INFINITY, RLIM_INFINITY };
+	dg__value_key all = value_key("");
+	if (!dg__store_problem(store, problem, sizeof(problem)) || *health != 1)
+		return 2;
+	if (!has_value(store, "0", "0") || !has_value(store, last, last))
+		return 3;
+	if (dg__store_each_value(store, &all, count_value, &found, NULL) != DG_OK ||
+		found != (count < 1024 ? count : 1024))
+		return 4;
+	if (setrlimit(RLIMIT_FSIZE, &more) != 0)
+		return 5;
+	dg__value_key next = value_key("next");
+	if (dg__store_put_value(store, &next, "next", NULL) != DG_OK || *health != 101 ||
+		dg__store_problem(store, problem, sizeof(problem)))
+		return 6;
+	return 0;
+}
+
+/* In a child whose files may not grow. */
+static int write_until_full(const char *folder, char last[32])
 {
 	pid_t pid = fork();
 	if (pid == 0) {
 		dg__store *store = NULL;
 		dg_err err = DG_OK;
-		struct rlimit limit = { 300000, 300000 };
+		struct rlimit limit = { 300000, RLIM_INFINITY };
+		int health = 0;
+		unsigned count = 0;
 		signal(SIGXFSZ, SIG_IGN);
 		if (dg__store_open(folder, &store, NULL) != DG_OK ||
 			setrlimit(RLIMIT_FSIZE, &limit) != 0)
 			_exit(9);
-		for (unsigned i = 0; err == DG_OK && i < 20000; i++) {
-			char key[32];
-			snprintf(key, sizeof(key), "%u", i);
-			dg__value_key k = value_key(key);
-			err = dg__store_put_value(store, &k, key, &why);
+		dg__store_on_health(store, note_health, &health);
+		for (; err == DG_OK && count < 20000; count++) {
+			snprintf(last, 32, "%u", count);
+			dg__value_key k = value_key(last);
+			err = dg__store_put_value(store, &k, last, &why);
 		}
-		int status = err != DG_ESTATE ? 1 : !has_value(store, "0", "0");
+		int status = err != DG_ESTATE ? 1 : lives_without_room(store, last, count, &health);
 		dg__store_close(store);
 		_exit(status);
 	}
@@ -594,12 +625,16 @@ static int write_until_full(const char *folder)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_store__still_reads_where_nothing_more_can_be_written(void)
+static void test_store__knows_what_it_could_not_write_and_writes_it_later(void)
 {
 	char *folder = dg_test_temp_dir();
-	CU_ASSERT_EQUAL(write_until_full(folder), 0);
+	char *last = mmap(NULL, 32, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CU_ASSERT_FATAL(last != MAP_FAILED);
+	CU_ASSERT_EQUAL(write_until_full(folder, last), 0);
 	dg__store *store = open_store(folder);
 	CU_ASSERT_TRUE(has_value(store, "0", "0"));
+	CU_ASSERT_TRUE(*last && has_value(store, last, last));
+	CU_ASSERT_EQUAL(munmap(last, 32), 0);
 	put_value(store, "after", "1");
 	CU_ASSERT_TRUE(has_value(store, "after", "1"));
 	dg__store_close(store);
@@ -622,7 +657,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_open__takes_an_older_state_to_the_present),
 	DG_TEST(test_open__refuses_a_link_in_place_of_the_state),
 	DG_TEST(test_open__refuses_what_it_may_not_write),
-	DG_TEST(test_store__still_reads_where_nothing_more_can_be_written),
+	DG_TEST(test_store__knows_what_it_could_not_write_and_writes_it_later),
 };
 
 DG_TEST_MAIN("store", cases)
