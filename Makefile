@@ -220,7 +220,7 @@ uninstall: ## remove what install put there
 
 # ---- for developers
 
-.PHONY: check-all check-asan check-tsan fuzz bench bench-server lint format format-check docs check-exports \
+.PHONY: check-all check-asan check-tsan fuzz bench bench-server soak lint format format-check docs check-exports \
 	check-headers check-install check-image check-clang bundle dist distcheck clean help
 check-all: ## everything that CI checks, after `make check`
 	$(Q)deploy/deps.sh lint image
@@ -249,6 +249,10 @@ bench-server: ## the gateway beside nginx, with wrk
 	$(Q)deploy/deps.sh build bench
 	$(Q)$(MAKE) -s --no-print-directory -j2 all fakes $(call bin,$(LOAD_C))
 	$(Q)tests/bench/bench_server.sh $(B) $(BENCH_ARGS)
+soak: ## a million requests, workers killed and certificates swapped meanwhile
+	$(Q)deploy/deps.sh build bench
+	$(Q)$(MAKE) -s --no-print-directory -j2 all fakes $(call bin,$(LOAD_C))
+	$(Q)tests/bench/soak.sh $(B) $(BENCH_ARGS)
 lint: headers ## clang-tidy, cppcheck, size limits, single owners, banned functions
 	$(Q)tests/tools/lint.sh
 format: ## reformat with clang-format

@@ -184,7 +184,7 @@ static dg_err migrate(dg__store *store, dg_error *reterr)
 			store->where, version, SCHEMA_VERSION);
 	else if (version < 0)
 		err = dg__store_fault(store, "the state cannot be read", reterr);
-	for (; err == DG_OK && version < SCHEMA_VERSION; version++)
+	for (; err == DG_OK && version >= 0 && version < SCHEMA_VERSION; version++)
 		err = execute(store, steps[version], "the state cannot be made", reterr);
 	if (err == DG_OK)
 		return execute(store, "COMMIT", "the state cannot be made", reterr);

@@ -3,6 +3,8 @@
  *
  * `full` or `resumed` PORT SECONDS THREADS: handshakes with one request each; prints how many a
  * second, how many were resumed, how many failed.
+ * `soak` PORT COUNT THREADS: COUNT requests of many kinds, each with the status it must have, over
+ * connections of a hundred each; a line for every 10,000; prints how many were answered otherwise.
  * `idle` PORT COUNT PID: keeps COUNT connections after a request each; prints bytes of PID's memory
  * for each, how many there were, how many of the first 100 answer again, and PID's memory in bytes.
  */
@@ -125,6 +127,120 @@ static int handshakes(SSL_CTX *tls, char **argv)
 	return 0;
 }
 
+/* Requests of a soak, and what they must be answered with. */
+#define HOST " HTTP/1.1\r\nHost: localhost\r\n"
+#define JSON(length) HOST "Content-Type: application/json\r\nContent-Length: " length "\r\n\r\n"
+static const struct {
+	const char *bytes;
+	int status;
+} mixed[] = {
+	{ "GET /healthz" HOST "\r\n", 200 },
+	{ "GET /v1/devices" HOST "\r\n", 200 },
+	{ "GET /v1/devices/0" HOST "\r\n", 200 },
+	{ "GET /v1/gateway" HOST "\r\n", 200 },
+	{ "HEAD /v1/devices" HOST "\r\n", 200 },
+	{ "POST /v1/ids/encode" JSON("7") "[\"cpu\"]", 200 },
+	{ "POST /v1/ids/decode" JSON("1") "[", 400 },
+	{ "GET /v1/devices/0/throughput" HOST "\r\n", 200 },
+	{ "POST /v1/devices/0/throughput" JSON("19") "{\"keys\":[\"launch\"]}", 200 },
+	{ "GET /v1/devices/9999" HOST "\r\n", 404 },
+	{ "GET /nothing" HOST "\r\n", 404 },
+	{ "DELETE /healthz" HOST "\r\n", 405 },
+	{ "GET /v1/devices" HOST "Authorization: Bearer wrong\r\n\r\n", 401 },
+};
+#define MIXED (sizeof(mixed) / sizeof(mixed[0]))
+
+typedef struct soak {
+	SSL_CTX *tls;
+	unsigned port;
+	unsigned long count, bad;
+	pthread_t thread;
+} soak;
+
+static atomic_ulong asked;
+
+/* Status of the whole reply, whose body is read and forgotten; -1: none. */
+static int read_reply(SSL *ssl, bool head)
+{
+	char reply[65536];
+	size_t have = 0, whole = 0;
+	do {
+		int n = SSL_read(ssl, reply + have, (int)(sizeof(reply) - 1 - have));
+		if (n <= 0)
+			return -1;
+		have += (size_t)n;
+		reply[have] = '\0';
+		const char *end = strstr(reply, "\r\n\r\n");
+		const char *length = strstr(reply, "Content-Length: ");
+		if (end && !whole)
+			whole = (size_t)(end + 4 - reply) +
+				(length && !head ? strtoul(length + 16, NULL, 10) : 0);
+	} while ((!whole || have < whole) && have < sizeof(reply) - 1);
+	return strncmp(reply, "HTTP/1.1 ", 9) == 0 ? (int)strtol(reply + 9, NULL, 10) : -1;
+}
+
+static void note_asked(void)
+{
+	unsigned long n = atomic_fetch_add(&asked, 1) + 1;
+	if (n % 10000 == 0) {
+		printf("%lu\n", n);
+		fflush(stdout);
+	}
+}
+
+static void *run_soak(void *user)
+{
+	soak *s = user;
+	SSL *ssl = NULL;
+	for (unsigned long i = 0; i < s->count; i++) {
+		if (i % 100 == 0) {
+			if (ssl)
+				close_connection(ssl);
+			ssl = open_connection(s->tls, s->port, NULL);
+		}
+		/* Wrong tokens are limited by address: few of them. */
+		size_t n = i % 1000 == 0 ? MIXED - 1 : i % (MIXED - 1);
+		const char *bytes = mixed[n].bytes;
+		int status = -1;
+		if (ssl && SSL_write(ssl, bytes, (int)strlen(bytes)) > 0)
+			status = read_reply(ssl, *bytes == 'H');
+		bool limited = mixed[n].status == 401 && status == 429;
+		if (status != mixed[n].status && !limited) {
+			if (s->bad++ < 5)
+				fprintf(stderr, "%d instead of %d: %.40s\n", status,
+					mixed[n].status, bytes);
+			if (ssl)
+				close_connection(ssl);
+			ssl = open_connection(s->tls, s->port, NULL);
+		}
+		note_asked();
+	}
+	if (ssl)
+		close_connection(ssl);
+	return NULL;
+}
+
+static int soak_all(SSL_CTX *tls, char **argv)
+{
+	soak soaks[16] = { 0 };
+	unsigned threads = number(argv[4]);
+	unsigned long bad = 0;
+	threads = threads < 1 ? 1 : threads < 16 ? threads : 16;
+	for (unsigned i = 0; i < threads; i++) {
+		soaks[i] = (soak){
+			.tls = tls, .port = number(argv[2]), .count = number(argv[3]) / threads
+		};
+		if (pthread_create(&soaks[i].thread, NULL, run_soak, &soaks[i]) != 0)
+			return 1;
+	}
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_join(soaks[i].thread, NULL);
+		bad += soaks[i].bad;
+	}
+	printf("bad %lu\n", bad);
+	return bad ? 1 : 0;
+}
+
 static long rss_bytes(unsigned pid)
 {
 	char path[64], line[256];
@@ -169,11 +285,14 @@ int main(int argc, char **argv)
 	SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
 	if (argc != 5 || !tls) {
 		fprintf(stderr, "usage: load_tls full|resumed PORT SECONDS THREADS\n"
+				"       load_tls soak PORT COUNT THREADS\n"
 				"       load_tls idle PORT COUNT PID\n");
 		return 2;
 	}
 	SSL_CTX_set_verify(tls, SSL_VERIFY_NONE, NULL);
-	int status = strcmp(argv[1], "idle") == 0 ? idle(tls, argv) : handshakes(tls, argv);
+	int status = strcmp(argv[1], "idle") == 0   ? idle(tls, argv)
+		     : strcmp(argv[1], "soak") == 0 ? soak_all(tls, argv)
+						    : handshakes(tls, argv);
 	SSL_CTX_free(tls);
 	return status;
 }

@@ -573,7 +573,7 @@ static void note_health(const char *problem, void *user)
 	*(int *)user += problem ? 1 : 100;
 }
 
-/* The file has no more room: 0 where the last value is known all the same, and saved once it has. */
+/* The file has no more room: 0 where the last value is known all the same, and saved later. */
 static int lives_without_room(dg__store *store, const char *last, unsigned count, int *health)
 {
 	char problem[200];
