@@ -170,6 +170,17 @@ static void mark_lost(record *r, const char *reason)
 	snprintf(info->reason, sizeof(info->reason), "%s", reason);
 }
 
+static void mark_unhealthy(dg__fleet *fleet, const slot *s)
+{
+	for (size_t i = 0; i < fleet->record_count; i++) {
+		dg_device_info *info = &fleet->records[i].entry.info;
+		if (strcmp(info->backend, s->status.name) != 0 || info->state == DG_STATE_LOST)
+			continue;
+		info->state = DG_STATE_UNHEALTHY;
+		memcpy(info->reason, s->status.reason, sizeof(info->reason));
+	}
+}
+
 /* Number one found device and put it among the records. */
 static void show_device(dg__fleet *fleet, const slot *s, size_t at)
 {
@@ -227,6 +238,9 @@ static void show(dg__fleet *fleet, slot *s)
 	dg__device_list_finish(&s->found);
 	qsort(fleet->records, fleet->record_count, sizeof(*fleet->records), by_index);
 	s->shown = true;
+	/* It may have failed while what it had found waited for its turn. */
+	if (s->status.state == DG__BACKEND_FAILED)
+		mark_unhealthy(fleet, s);
 }
 
 /* Whether all that a backend found has a number from an earlier run, which no one else can take. */
@@ -256,17 +270,6 @@ static void show_in_order(dg__fleet *fleet)
 		}
 }
 
-static void mark_unhealthy(dg__fleet *fleet, const slot *s)
-{
-	for (size_t i = 0; i < fleet->record_count; i++) {
-		dg_device_info *info = &fleet->records[i].entry.info;
-		if (strcmp(info->backend, s->status.name) != 0 || info->state == DG_STATE_LOST)
-			continue;
-		info->state = DG_STATE_UNHEALTHY;
-		memcpy(info->reason, s->status.reason, sizeof(info->reason));
-	}
-}
-
 static void note_found(slot *s, dg__device_list *found)
 {
 	dg__device_list_finish(&s->found);
@@ -289,6 +292,7 @@ static void note_failed(dg__fleet *fleet, slot *s, dg_err err, const dg_error *w
 	dg__log(err == DG_ENODRIVER ? DG__LOG_INFO : DG__LOG_WARNING, "%s: %s", s->status.name,
 		why->text);
 	if (err == DG_ENODRIVER) {
+		dg__device_list_finish(&s->found);
 		s->status.devices = 0;
 		s->shown = false;
 	} else {
@@ -302,6 +306,10 @@ static void look(slot *s)
 	dg__device_list found = { .count = 0 };
 	dg_error why = { .code = DG_OK };
 	uint64_t before = dg__clock_ns();
+	/* A suspicion that comes up while looking is of what was seen already, and asks again. */
+	pthread_mutex_lock(&fleet->lock);
+	s->suspect = false;
+	pthread_mutex_unlock(&fleet->lock);
 	dg_err err = dg__worker_detect(s->worker, fleet->config->detect_timeout_ms, &found, &why);
 	pthread_mutex_lock(&fleet->lock);
 	if (fleet->stop) {
@@ -309,7 +317,6 @@ static void look(slot *s)
 	} else {
 		bool first = !s->tried;
 		s->tried = true;
-		s->suspect = false;
 		s->status.has_init_ms = true;
 		s->status.init_ms = (dg__clock_ns() - before) / 1000000;
 		if (err == DG_OK)

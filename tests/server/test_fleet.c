@@ -234,7 +234,7 @@ static void test_detection__under_way_is_told_and_delays_no_one(void)
 	CU_ASSERT_EQUAL(find_it("cuda:0"), DG_EDETECTING);
 	CU_ASSERT_EQUAL(find_it("0"), DG_EDETECTING);
 	end_fleet();
-	CU_ASSERT_TRUE(dg_test_now_ms() - start < 3000);
+	CU_ASSERT_TRUE(dg_test_now_ms() - start < 5000);
 	dg__store_close(store);
 }
 
@@ -244,7 +244,7 @@ static void test_detection__that_hangs_ends_by_its_deadline_and_others_go_on(voi
 	start_fleet("vulkan", "");
 	CU_ASSERT_FATAL(wait_until(is_ready));
 	end_fleet();
-	detect_ms = 2000;
+	detect_ms = SANITIZED ? 3000 : 1000;
 	/* The first numbering is over, so that what is known need not wait for the other one. */
 	start_fleet("cuda vulkan", "[cuda]\nignore_term=1\ndo=hang@enumerate\n");
 	detect_ms = 10000;
@@ -324,9 +324,96 @@ static void test_crash__at_the_start_does_not_say_that_the_driver_lists_nothing(
 	CU_ASSERT_NOT_EQUAL(find_it("0"), DG_OK);
 	CU_ASSERT_FALSE(is_enabled(DG_CUDA));
 	dg_fake_worker_change("");
-	CU_ASSERT_FATAL(wait_until(cuda_is_back));
+	look_again("cuda");
+	CU_ASSERT_EQUAL(status_of("cuda")->state, DG__BACKEND_READY);
 	check_device(0, "cuda:0=Fake A");
 	CU_ASSERT_EQUAL(device_at(0)->info.state, DG_STATE_OK);
+	end_all();
+}
+
+static bool has_two_devices(void)
+{
+	return seen->list.count == 2;
+}
+
+static void test_suspicion__while_a_look_is_under_way_asks_for_another(void)
+{
+	dg_error error;
+	dg_error_set(&error, DG_EWORKER, "a measurement saw its worker die");
+	start_store();
+	start_fleet("cuda", "");
+	CU_ASSERT_FATAL(wait_until(is_ready));
+	dg_fake_worker_change("init_ms=300");
+	dg__fleet_suspect(fleet, "cuda", &error);
+	dg_test_sleep_ms(100);
+	dg_fake_worker_change("gpus=A,B");
+	dg__fleet_suspect(fleet, "cuda", &error);
+	CU_ASSERT_TRUE(wait_until(has_two_devices));
+	end_all();
+}
+
+static void test_confirmation__has_a_failed_backend_looked_at_again_and_no_other(void)
+{
+	dg_error error;
+	dg_error_set(&error, DG_EWORKER, "a measurement saw its worker die");
+	start_store();
+	start_fleet("cuda vulkan", "[cuda]\ndo=fail@enumerate\n");
+	CU_ASSERT_FATAL(wait_until(is_ready));
+	/* After the third failure in a row the fleet by itself waits four seconds. */
+	look_again("cuda");
+	look_again("cuda");
+	dg_fake_worker_change("");
+	dg_test_sleep_ms(50);
+	look();
+	CU_ASSERT_EQUAL(status_of("cuda")->state, DG__BACKEND_FAILED);
+	old_version = seen->version;
+	long long start = dg_test_now_ms();
+	dg__fleet_confirm(fleet, "vulkan");
+	dg__fleet_confirm(fleet, "webgpu"); /* not of this fleet */
+	dg__fleet_suspect(fleet, "webgpu", &error);
+	dg__fleet_confirm(fleet, "cuda");
+	CU_ASSERT_FATAL(wait_until(cuda_is_back));
+	CU_ASSERT_TRUE(dg_test_now_ms() - start < 3000);
+	CU_ASSERT_EQUAL(seen->version, old_version + 1);
+	end_all();
+}
+
+static bool cuda_has_failed(void)
+{
+	return status_of("cuda")->state == DG__BACKEND_FAILED;
+}
+
+static void test_crash__while_other_backends_are_awaited_is_not_forgotten(void)
+{
+	static const char crash[] = "[cuda]\ndo=abort@enumerate\n[vulkan]\ninit_ms=400\n";
+	dg_error error;
+	dg_error_set(&error, DG_EWORKER, "a measurement saw its worker die");
+	start_store();
+	start_fleet("cuda vulkan", "[vulkan]\ninit_ms=400\n");
+	CU_ASSERT_FATAL(wait_until(cuda_is_back));
+	dg_fake_worker_change(crash);
+	dg__fleet_suspect(fleet, "cuda", &error);
+	CU_ASSERT_FATAL(wait_until(cuda_has_failed));
+	CU_ASSERT_FATAL(wait_until(is_ready));
+	CU_ASSERT_EQUAL(device_at(0)->info.state, DG_STATE_UNHEALTHY);
+	CU_ASSERT_STRING_EQUAL(device_at(0)->info.reason, status_of("cuda")->reason);
+	CU_ASSERT_FALSE(is_enabled(DG_CUDA));
+	end_all();
+}
+
+static void test_crash__does_not_bring_a_lost_device_back(void)
+{
+	start_store();
+	start_fleet("cuda", "gpus=A,B");
+	CU_ASSERT_FATAL(wait_until(is_ready));
+	dg_fake_worker_change("gpus=B");
+	look_again("cuda");
+	dg_fake_worker_change("gpus=B;do=abort@enumerate");
+	look_again("cuda");
+	CU_ASSERT_EQUAL(device_at(0)->info.state, DG_STATE_LOST);
+	CU_ASSERT_EQUAL(device_at(1)->info.state, DG_STATE_UNHEALTHY);
+	CU_ASSERT_EQUAL(find_it("0"), DG_ELOST);
+	CU_ASSERT_EQUAL(find_it("1"), DG_OK);
 	end_all();
 }
 
@@ -489,10 +576,13 @@ static void test_change__is_told(void)
 	start_store();
 	start_fleet("cuda", "init_ms=100");
 	dg__fleet_on_change(fleet, count_change, &changes);
+	look();
+	/* On a slow machine the first one may have come before anyone could be told. */
+	unsigned least = seen->ready ? 1 : 2;
 	CU_ASSERT_FATAL(wait_until(is_ready));
 	look_again("cuda");
 	end_fleet();
-	CU_ASSERT_EQUAL(atomic_load(&changes), 2);
+	CU_ASSERT_TRUE(atomic_load(&changes) >= least && atomic_load(&changes) <= 2);
 	dg__store_close(store);
 }
 
@@ -500,7 +590,7 @@ static void test_destroy__ends_soon_whatever_the_workers_do(void)
 {
 	start_store();
 	start_fleet("cuda rocm vulkan cpu", "ignore_term=1\ndo=hang@enumerate\n");
-	dg_test_sleep_ms(200);
+	dg_test_sleep_ms(100);
 	long long start = dg_test_now_ms();
 	end_fleet();
 	CU_ASSERT_TRUE(dg_test_now_ms() - start < (SANITIZED ? 5000 : 2500));
@@ -517,6 +607,10 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_detection__tells_missing_failed_and_empty_apart),
 	DG_TEST(test_crash__makes_devices_unhealthy_until_the_backend_recovers),
 	DG_TEST(test_crash__at_the_start_does_not_say_that_the_driver_lists_nothing),
+	DG_TEST(test_suspicion__while_a_look_is_under_way_asks_for_another),
+	DG_TEST(test_confirmation__has_a_failed_backend_looked_at_again_and_no_other),
+	DG_TEST(test_crash__while_other_backends_are_awaited_is_not_forgotten),
+	DG_TEST(test_crash__does_not_bring_a_lost_device_back),
 	DG_TEST(test_loss__is_gone_and_keeps_its_number_for_its_return),
 	DG_TEST(test_loss__of_the_driver_loses_its_devices),
 	DG_TEST(test_software__is_never_enabled_and_found_by_its_name_alone),
