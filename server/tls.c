@@ -80,7 +80,8 @@ static int no_password(char *buf, int size, int writing, void *user)
 	return -1;
 }
 
-/* Certificate and key parse, belong together, and are valid now. */
+/* Certificate and key parse, belong together, and have not expired. One that is not valid yet is
+ * served: a machine may start before it knows the time. */
 static dg_err check_pair(
 	dg__tls_pair *pair, const char *certificate_name, const char *key_name, dg_error *reterr)
 {

@@ -1,7 +1,10 @@
 /* The gateway's certificate: made once, kept, and never served with another's key. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -96,8 +99,10 @@ static char *text_of(BIO *bio)
 	return text;
 }
 
-/* A pair that began and ends so many seconds from now; owned texts. */
-static void make_pair(long begin, long end, char **ret_certificate, char **ret_key)
+/* A pair that began and ends so many seconds from now, its key under a passphrase where there is
+ * one; owned texts. */
+static void make_locked_pair(
+	long begin, long end, const char *passphrase, char **ret_certificate, char **ret_key)
 {
 	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048);
 	X509 *certificate = X509_new();
@@ -112,10 +117,16 @@ static void make_pair(long begin, long end, char **ret_certificate, char **ret_k
 	PEM_write_bio_X509(out, certificate);
 	*ret_certificate = text_of(out);
 	out = BIO_new(BIO_s_mem());
-	PEM_write_bio_PrivateKey(out, key, NULL, NULL, 0, NULL, NULL);
+	PEM_write_bio_PrivateKey(out, key, passphrase ? EVP_aes_128_cbc() : NULL, NULL, 0, NULL,
+		(void *)(uintptr_t)passphrase);
 	*ret_key = text_of(out);
 	X509_free(certificate);
 	EVP_PKEY_free(key);
+}
+
+static void make_pair(long begin, long end, char **ret_certificate, char **ret_key)
+{
+	make_locked_pair(begin, end, NULL, ret_certificate, ret_key);
 }
 
 /* As `openssl x509 -pubkey | openssl pkey -pubin -outform der | openssl dgst -sha256` does, but
@@ -196,6 +207,29 @@ static void test_load__a_made_certificate_names_the_gateway(void)
 	finish();
 }
 
+static void test_load__a_made_certificate_is_for_servers_alone_and_for_years(void)
+{
+	const time_t year = 365L * 24 * 3600;
+	time_t later = time(NULL) + 9 * year, too_late = time(NULL) + 11 * year;
+	start();
+	dg__tls_pair pair = load();
+	X509 *certificate = certificate_of(pair.certificate_pem);
+	EVP_PKEY *key = key_of(pair.key_pem);
+	CU_ASSERT_EQUAL(X509_get_version(certificate), 2); /* v3 */
+	CU_ASSERT_TRUE(EVP_PKEY_is_a(key, "EC"));
+	CU_ASSERT_EQUAL(EVP_PKEY_get_bits(key), 256);
+	CU_ASSERT_EQUAL(X509_check_ca(certificate), 0);
+	CU_ASSERT_EQUAL(X509_get_extended_key_usage(certificate), XKU_SSL_SERVER);
+	CU_ASSERT_TRUE(X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0);
+	CU_ASSERT_TRUE(X509_cmp_time(X509_get0_notAfter(certificate), &later) > 0);
+	CU_ASSERT_TRUE(X509_cmp_time(X509_get0_notAfter(certificate), &too_late) < 0);
+	CU_ASSERT_EQUAL(X509_verify(certificate, key), 1);
+	EVP_PKEY_free(key);
+	X509_free(certificate);
+	dg__tls_pair_finish(&pair);
+	finish();
+}
+
 static void test_load__the_made_pair_stays_over_restarts(void)
 {
 	start();
@@ -225,9 +259,47 @@ static void test_load__other_states_get_other_keys(void)
 	start();
 	dg__tls_pair second = load();
 	CU_ASSERT_STRING_NOT_EQUAL(first.pin, second.pin);
+	X509 *a = certificate_of(first.certificate_pem), *b = certificate_of(second.certificate_pem);
+	CU_ASSERT_NOT_EQUAL(
+		ASN1_INTEGER_cmp(X509_get0_serialNumber(a), X509_get0_serialNumber(b)), 0);
+	X509_free(a);
+	X509_free(b);
 	dg__tls_pair_finish(&first);
 	dg__tls_pair_finish(&second);
 	finish();
+}
+
+static void *load_in_thread(void *user)
+{
+	dg__tls_pair *pair = user;
+	dg__store *own = NULL;
+	bool loaded = dg__store_open(folder, &own, NULL) == DG_OK &&
+		      dg__tls_load(&config, own, pair, NULL) == DG_OK;
+	dg__store_close(own);
+	return loaded ? pair : NULL;
+}
+
+static void test_load__who_start_at_once_get_one_pair(void)
+{
+	enum { AT_ONCE = 4 };
+	for (unsigned round = 0; round < 4; round++) {
+		dg__tls_pair pairs[AT_ONCE] = { { .certificate_pem = NULL } };
+		pthread_t threads[AT_ONCE];
+		start();
+		config.ephemeral = true; /* the state is what they share; no pin is written */
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			CU_ASSERT_EQUAL_FATAL(
+				pthread_create(&threads[i], NULL, load_in_thread, &pairs[i]), 0);
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			void *loaded = NULL;
+			pthread_join(threads[i], &loaded);
+			CU_ASSERT_PTR_NOT_NULL(loaded);
+			CU_ASSERT_STRING_EQUAL(pairs[i].pin, pairs[0].pin);
+		}
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			dg__tls_pair_finish(&pairs[i]);
+		finish();
+	}
 }
 
 static void test_load__configured_files_win_over_the_kept_pair(void)
@@ -283,8 +355,66 @@ static void test_load__refuses_what_has_expired_or_does_not_parse(void)
 	check_refused(DG_ECONFIG, "key.pem cannot be read");
 	remove(config.cert_file);
 	check_refused(DG_ECONFIG, "cert.pem cannot be read");
+	*config.cert_file = *config.key_file = '\0';
+	CU_ASSERT_EQUAL(dg__store_set_text(store, "tls_pair", "damaged", &why), DG_OK);
+	check_refused(DG_ECONFIG, "the kept certificate");
 	free(certificate);
 	free(key);
+	finish();
+}
+
+/* A passphrase is never asked for: nobody may sit there. */
+static void test_load__refuses_a_key_under_a_passphrase(void)
+{
+	char *certificate, *key;
+	start();
+	make_locked_pair(-60, 3600, "secret", &certificate, &key);
+	use_files(certificate, key);
+	check_refused(DG_ECONFIG, "without a passphrase");
+	free(certificate);
+	free(key);
+	finish();
+}
+
+static void append(const char *path, const char *bytes, size_t length, unsigned times)
+{
+	FILE *f = fopen(path, "a");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	while (times--)
+		fwrite(bytes, 1, length, f);
+	CU_ASSERT_EQUAL(fclose(f), 0);
+}
+
+static void test_load__refuses_files_that_it_would_not_read_to_their_end(void)
+{
+	char *certificate, *key;
+	start();
+	make_pair(-60, 3600, &certificate, &key);
+	use_files(certificate, key);
+	append(config.cert_file, "\0", 1, 1);
+	check_refused(DG_ECONFIG, "cert.pem cannot be read as PEM");
+	use_files(certificate, key);
+	append(config.key_file, "0123456789abcdef", 16, 65536);
+	check_refused(DG_ECONFIG, "key.pem cannot be read as PEM");
+	snprintf(config.key_file, sizeof(config.key_file), "%.800s", folder);
+	check_refused(DG_ECONFIG, "cannot be read as PEM");
+	free(certificate);
+	free(key);
+	finish();
+}
+
+static void test_load__fails_where_the_pin_cannot_be_written(void)
+{
+	char path[1100], target[1100];
+	start();
+	snprintf(path, sizeof(path), "%s/pin.new", folder);
+	snprintf(target, sizeof(target), "%s/victim", folder);
+	CU_ASSERT_EQUAL(symlink(target, path), 0);
+	check_refused(DG_ESTATE, "/pin cannot be written");
+	CU_ASSERT_NOT_EQUAL(access(target, F_OK), 0);
+	CU_ASSERT_EQUAL(remove(path), 0);
+	snprintf(config.state_dir, sizeof(config.state_dir), "%.800s/absent", folder);
+	check_refused(DG_ESTATE, "/pin cannot be written");
 	finish();
 }
 
@@ -304,11 +434,16 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_load__makes_a_pair_whose_pin_openssl_agrees_with),
 	DG_TEST(test_load__the_pin_is_what_the_command_line_computes),
 	DG_TEST(test_load__a_made_certificate_names_the_gateway),
+	DG_TEST(test_load__a_made_certificate_is_for_servers_alone_and_for_years),
 	DG_TEST(test_load__the_made_pair_stays_over_restarts),
 	DG_TEST(test_load__other_states_get_other_keys),
+	DG_TEST(test_load__who_start_at_once_get_one_pair),
 	DG_TEST(test_load__configured_files_win_over_the_kept_pair),
 	DG_TEST(test_load__refuses_a_key_of_another_certificate),
 	DG_TEST(test_load__refuses_what_has_expired_or_does_not_parse),
+	DG_TEST(test_load__refuses_a_key_under_a_passphrase),
+	DG_TEST(test_load__refuses_files_that_it_would_not_read_to_their_end),
+	DG_TEST(test_load__fails_where_the_pin_cannot_be_written),
 	DG_TEST(test_load__ephemeral_writes_no_file),
 };
 
