@@ -251,7 +251,7 @@ static void on_value(uint32_t done, const dg_value *value, void *user)
 static bool is_suspect(dg_err err)
 {
 	return err == DG_EWORKER || err == DG_ELOST || err == DG_EDRIVER || err == DG_ETIMEOUT ||
-	       err == DG_EPROTOCOL || err == DG_ENODEVICE;
+	       err == DG_ENODEVICE;
 }
 
 /* A key that was asked for twice has its value at both places. */
@@ -287,12 +287,6 @@ static void conclude(run *r, dg_err err, const dg_error *why)
 	r->first = NULL;
 }
 
-static dg_err call_worker_wrong(dg_error *why)
-{
-	dg_error was = *why;
-	return dg_error_set(why, DG_EWORKER, "the worker's answer made no sense: %.300s", was.text);
-}
-
 static void *measure(void *user)
 {
 	run *r = user;
@@ -301,9 +295,6 @@ static void *measure(void *user)
 	dg_error why = { .code = DG_OK };
 	dg_err err = dg__worker_measure(r->worker, r->entry.driver_index, &r->measure,
 		jobs->config->measure_timeout_ms, &watch, r->values, &why);
-	/* What a client calls a bad reply is one of a gateway; this is a worker gone wrong. */
-	if (err == DG_EPROTOCOL)
-		err = call_worker_wrong(&why);
 	if (is_suspect(err))
 		dg__fleet_suspect(jobs->fleet, r->entry.info.backend, &why);
 	else if (err == DG_OK)

@@ -325,8 +325,7 @@ static dg_err give_up(dg__worker *w, dg_err err)
 
 static dg_err nonsense(dg__worker *w, const char *what, dg_error *reterr)
 {
-	return give_up(w, dg_error_native(reterr, DG_EPROTOCOL, w->backend, 0,
-				  "the worker of %s %s", w->backend, what));
+	return give_up(w, dg_error_set(reterr, DG_EPROTOCOL, "it %s", what));
 }
 
 static bool is_cancelled(const dg__worker *w, const call *c)
@@ -520,6 +519,16 @@ static dg_err exchange(dg__worker *w, call *c, dg__frame *request, dg_error *ret
 	return err == DG_OK ? converse(w, c, reterr) : err;
 }
 
+/* To who calls, a worker that cannot be understood is as good as a dead one. */
+static dg_err tell_nonsense(const dg__worker *w, dg_error *reterr)
+{
+	if (!reterr)
+		return DG_EWORKER;
+	const dg_error how = *reterr;
+	return dg_error_native(reterr, DG_EWORKER, w->backend, 0,
+		"the worker of %s broke its protocol: %.350s", w->backend, how.text);
+}
+
 /* What becomes of the child after a call. */
 static void settle(dg__worker *w, const call *c, dg_err err)
 {
@@ -551,7 +560,7 @@ static dg_err run_call(dg__worker *w, call *c, dg__frame *request, dg_error *ret
 	settle(w, c, err);
 	atomic_store(&w->in_call, 0);
 	give_turn(w);
-	return err;
+	return err == DG_EPROTOCOL ? tell_nonsense(w, reterr) : err;
 }
 
 /* A call with its frames, which are too large for a small stack. */

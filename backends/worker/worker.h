@@ -56,8 +56,8 @@ void dg__worker_destroy(dg__worker *worker);
  *
  * @param timeout_ms  1..300000.
  * @param[out] ret_devices  Owned; dg__device_list_finish(). Entries have no gateway index.
- * @return DG_OK, DG_ENODRIVER, DG_EDRIVER, DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_EPROTOCOL,
- *         DG_ENOMEM. DG_OK with no devices: the driver has none.
+ * @return DG_OK, DG_ENODRIVER, DG_EDRIVER, DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_ENOMEM.
+ *         DG_EWORKER: it died, or broke its protocol. DG_OK with no devices: the driver has none.
  * Threads: calls on one handle wait for each other, cancel apart; DG_ETIMEOUT also where an earlier
  * one takes too long. Blocks: at most timeout_ms and 500 ms. (So for the calls below.)
  */
@@ -82,7 +82,7 @@ typedef struct dg__worker_watch {
  * @param[out] ret_values  request->count values, in order. On failure the values measured before it
  *         are there all the same, the others have the failure's code and reason.
  * @return DG_OK (single keys may have failed: see each status), DG_ENODEVICE, DG_ELOST,
- *         DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_EPROTOCOL, DG_EDRIVER, DG_ENOMEM.
+ *         DG_ETIMEOUT, DG_EWORKER, DG_ECANCELLED, DG_EDRIVER, DG_ENOMEM.
  */
 dg_err dg__worker_measure(dg__worker *worker, uint32_t device, const dg__measure_request *request,
 	uint32_t timeout_ms, const dg__worker_watch *watch, dg_value *ret_values,

@@ -230,21 +230,21 @@ static void test_detect__the_death_of_the_process_is_told(void)
 static void test_detect__nonsense_ends_the_process(void)
 {
 	static const dg_worker_fault faults[] = {
-		{ "do=bytes@enumerate", DG_EPROTOCOL, "claims", 0 },
-		{ "do=oversize@enumerate", DG_EPROTOCOL, "claims 4294967295 bytes", 0 },
-		{ "do=json@enumerate", DG_EPROTOCOL, "cannot be read", 0 },
-		{ "do=say:[]@enumerate", DG_EPROTOCOL, "cannot be read", 0 },
-		{ "do=say:" END_1 "@enumerate", DG_EPROTOCOL, "sent no devices", 0 },
-		{ "do=say:{\"frame\":\"end\",\"request\":2}@enumerate", DG_EPROTOCOL, "not asked",
+		{ "do=bytes@enumerate", DG_EWORKER, "claims", 0 },
+		{ "do=oversize@enumerate", DG_EWORKER, "claims 4294967295 bytes", 0 },
+		{ "do=json@enumerate", DG_EWORKER, "cannot be read", 0 },
+		{ "do=say:[]@enumerate", DG_EWORKER, "cannot be read", 0 },
+		{ "do=say:" END_1 "@enumerate", DG_EWORKER, "sent no devices", 0 },
+		{ "do=say:{\"frame\":\"end\",\"request\":2}@enumerate", DG_EWORKER, "not asked",
 			0 },
-		{ "do=say:{\"frame\":\"cancel\",\"request\":1}@enumerate", DG_EPROTOCOL,
+		{ "do=say:{\"frame\":\"cancel\",\"request\":1}@enumerate", DG_EWORKER,
 			"sent a request", 0 },
-		{ "do=say:" DEVICE("") "@enumerate", DG_EPROTOCOL, "devices", 0 },
-		{ "do=say:" DEVICE("{}") "@enumerate", DG_EPROTOCOL, "cannot be read", 0 },
+		{ "do=say:" DEVICE("") "@enumerate", DG_EWORKER, "devices", 0 },
+		{ "do=say:" DEVICE("{}") "@enumerate", DG_EWORKER, "cannot be read", 0 },
 		{ "do=say:{\"frame\":\"progress\",\"request\":1,\"done\":0,\"total\":1,\"key\":"
 		  "\"launch\"}"
 		  "@enumerate",
-			DG_EPROTOCOL, "not asked for", 0 },
+			DG_EWORKER, "not asked for", 0 },
 	};
 	assert_faults(faults, sizeof(faults) / sizeof(faults[0]));
 }
@@ -256,7 +256,7 @@ static void test_detect__endless_answers_end_in_time(void)
 		{ "do=flood:{\"frame\":\"devices\",\"request\":1,\"list\":{\"devices\":[],"
 		  "\"detecting\":[]}}"
 		  "@enumerate",
-			DG_EPROTOCOL, "devices", 0 },
+			DG_EWORKER, "devices", 0 },
 	};
 	assert_faults(faults, sizeof(faults) / sizeof(faults[0]));
 }

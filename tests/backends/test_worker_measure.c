@@ -145,7 +145,7 @@ static void test_measure__values_that_came_before_a_failure_stay(void)
 	static const dg_worker_fault faults[] = {
 		{ "do=segv@launch", DG_EWORKER, "was killed by signal 11", SIGSEGV },
 		{ "do=hang@launch", DG_ETIMEOUT, "in time", 0 },
-		{ "do=json@launch", DG_EPROTOCOL, "cannot be read", 0 },
+		{ "do=json@launch", DG_EWORKER, "cannot be read", 0 },
 		{ "do=lose@launch", DG_ELOST, "fell off the bus", 15 },
 	};
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -269,23 +269,23 @@ static void test_measure__a_device_that_is_not_there_is_told(void)
 static void test_measure__nonsense_ends_the_process(void)
 {
 	static const dg_worker_fault faults[] = {
-		{ FRAME("end", ""), DG_EPROTOCOL, "left values out", 0 },
-		{ "do=say:{\"frame\":\"end\",\"request\":7}@open", DG_EPROTOCOL, "not asked", 0 },
-		{ FRAME("measure", ""), DG_EPROTOCOL, "cannot be read", 0 },
-		{ FRAME("devices", ",\"list\":{\"devices\":[],\"detecting\":[]}"), DG_EPROTOCOL,
+		{ FRAME("end", ""), DG_EWORKER, "left values out", 0 },
+		{ "do=say:{\"frame\":\"end\",\"request\":7}@open", DG_EWORKER, "not asked", 0 },
+		{ FRAME("measure", ""), DG_EWORKER, "cannot be read", 0 },
+		{ FRAME("devices", ",\"list\":{\"devices\":[],\"detecting\":[]}"), DG_EWORKER,
 			"not asked for", 0 },
-		{ PROGRESS("2", "2", "launch"), DG_EPROTOCOL, "not asked for", 0 },
-		{ PROGRESS("1", "2", "compute:f32"), DG_EPROTOCOL, "not asked for", 0 },
-		{ PROGRESS("0", "3", "launch"), DG_EPROTOCOL, "not asked for", 0 },
-		{ PROGRESS("0", "2", "memory"), DG_EPROTOCOL, "not asked for", 0 },
-		{ VALUE("1", "2", "compute:f32"), DG_EPROTOCOL, "not asked for", 0 },
-		{ VALUE("0", "2", "memory"), DG_EPROTOCOL, "not asked for", 0 },
-		{ VALUE("4294967296", "2", "launch"), DG_EPROTOCOL, "cannot be read", 0 },
-		{ VALUE("-1", "2", "launch"), DG_EPROTOCOL, "cannot be read", 0 },
+		{ PROGRESS("2", "2", "launch"), DG_EWORKER, "not asked for", 0 },
+		{ PROGRESS("1", "2", "compute:f32"), DG_EWORKER, "not asked for", 0 },
+		{ PROGRESS("0", "3", "launch"), DG_EWORKER, "not asked for", 0 },
+		{ PROGRESS("0", "2", "memory"), DG_EWORKER, "not asked for", 0 },
+		{ VALUE("1", "2", "compute:f32"), DG_EWORKER, "not asked for", 0 },
+		{ VALUE("0", "2", "memory"), DG_EWORKER, "not asked for", 0 },
+		{ VALUE("4294967296", "2", "launch"), DG_EWORKER, "cannot be read", 0 },
+		{ VALUE("-1", "2", "launch"), DG_EWORKER, "cannot be read", 0 },
 		/* Twice: the second one is one too many. */
 		{ PROGRESS("0", "2", "launch") ";" VALUE("0", "2", "launch") ";" PROGRESS(
 			  "0", "2", "launch"),
-			DG_EPROTOCOL, "not asked for", 0 },
+			DG_EWORKER, "not asked for", 0 },
 	};
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		dg__worker *w = create_changing(faults[i].script);
@@ -297,7 +297,7 @@ static void test_measure__nonsense_ends_the_process(void)
 		CU_ASSERT_EQUAL(err, faults[i].err);
 		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, faults[i].words));
 		CU_ASSERT_EQUAL(dg__worker_pid(w), 0);
-		CU_ASSERT_EQUAL(values[1].code, DG_EPROTOCOL);
+		CU_ASSERT_EQUAL(values[1].code, DG_EWORKER);
 		dg_fake_worker_change("");
 		dg_worker_assert_works(w);
 		dg__worker_destroy(w);
