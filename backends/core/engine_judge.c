@@ -105,19 +105,22 @@ static void fill_memory(const dg__run *run, const dg__probe *probe, dg_evidence 
 }
 
 /* The most that can be, in the value's own unit a second; 0: nothing is known. */
-static double bound_of(const dg__probe *probe, const dg__outcome *out)
+static double bound_of(const dg__run *run, const dg__probe *probe, const dg__outcome *out)
 {
+	/* A pool that the caches may hold part of is not bound by the bus. */
+	bool cached = probe->key_window && run->pool.bytes < 2 * run->pool.cache_bytes;
 	double clock = fmax(out->clock_before_hz, out->clock_after_hz);
 	double by_clock = out->shape.bound_per_clock * clock * BOUND_SLACK;
-	double bound = out->shape.bound_per_s * BOUND_SLACK;
+	double bound = cached ? 0 : out->shape.bound_per_s * BOUND_SLACK;
 	if (by_clock > 0 && (bound <= 0 || by_clock < bound))
 		bound = by_clock;
 	return probe->key_window ? bound / 4 : bound;
 }
 
-static bool refuse(const dg__probe *probe, const dg__outcome *out, dg_value *value)
+static bool refuse(
+	const dg__run *run, const dg__probe *probe, const dg__outcome *out, dg_value *value)
 {
-	double bound = bound_of(probe, out), rate = 0;
+	double bound = bound_of(run, probe, out), rate = 0;
 	char got[DG_RATE_TEXT_MAX], most[DG_RATE_TEXT_MAX];
 	const char *unit = probe->key_window ? "bytes/s" : "OPS/s";
 	if (bound <= 0 || (dg_value_rate(value, &rate) && rate <= bound))
@@ -148,5 +151,5 @@ void dg__judge(
 	copy_text(e->shape, sizeof(e->shape), outcome->shape.text);
 	value->status = DG_STATUS_OK;
 	value->code = DG_OK;
-	refuse(probe, outcome, value);
+	refuse(run, probe, outcome, value);
 }

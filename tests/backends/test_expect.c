@@ -42,6 +42,36 @@ static uint64_t step_f64(const dg__operands *o, unsigned i, uint64_t steps)
 	return bits;
 }
 
+/* Whether a format with so many bits of significand holds a whole number exactly. */
+static bool is_exact(double x, unsigned significant_bits)
+{
+	uint64_t whole = (uint64_t)(x < 0 ? -x : x);
+	while (whole && !(whole & 1))
+		whole >>= 1;
+	return whole < (uint64_t)1 << significant_bits;
+}
+
+/* Fused or not: what a proof passes through is held by the format, products too. */
+static void test_proof_of_fma__is_exact_in_every_format(void)
+{
+	static const struct {
+		dg_dtype dtype;
+		unsigned significant_bits;
+	} formats[] = { { DG_F64, 53 }, { DG_F32, 24 }, { DG_F16, 11 }, { DG_BF16, 8 } };
+	for (size_t f = 0; f < 4; f++) {
+		dg__operands o = operands(DG__STEP_FMA, formats[f].dtype, DG__TO_PROVE);
+		CU_ASSERT(o.max_steps >= 3);
+		for (unsigned i = 0; i < DG__SEEDS; i++) {
+			double x = (int)i - DG__SEEDS / 2;
+			for (uint64_t n = 0; n < o.max_steps; n++) {
+				CU_ASSERT(is_exact(x * -3, formats[f].significant_bits));
+				x = x * -3 + 5;
+				CU_ASSERT(is_exact(x, formats[f].significant_bits));
+			}
+		}
+	}
+}
+
 static void test_fma__timed_steps_of_f32_match_fused_or_not(void)
 {
 	static const uint64_t counts[] = { 1, 2, 999, 70001 };
@@ -203,6 +233,7 @@ static void test_pattern__sums_match_the_words(void)
 }
 
 static const dg_test_case cases[] = {
+	DG_TEST(test_proof_of_fma__is_exact_in_every_format),
 	DG_TEST(test_fma__timed_steps_of_f32_match_fused_or_not),
 	DG_TEST(test_fma__timed_steps_go_on_over_powers_of_two),
 	DG_TEST(test_fma__timed_steps_end_at_the_smallest_normal_number),
