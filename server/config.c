@@ -242,6 +242,9 @@ static dg_err set_backend(
 			"expected the name of a backend (devgated --list-backends) or none, not "
 			"'%.60s'",
 			value);
+	for (size_t i = 0; i < config->backend_count; i++)
+		if (strcmp(config->backends[i], value) == 0)
+			return DG_OK;
 	if (config->backend_count == DG__BACKENDS_MAX)
 		return dg_error_set(reterr, DG_ECONFIG, "more than %d backends", DG__BACKENDS_MAX);
 	memcpy(config->backends[config->backend_count++], value, length + 1);
@@ -378,9 +381,9 @@ dg_err dg__config_complete(dg__config *config, dg_error *reterr)
 			DG__SCOPE_READ | (config->ephemeral ? DG__SCOPE_MEASURE : 0);
 	size_t count;
 	const char *const *names = dg__backend_names(&count);
-	for (size_t i = 0; err == DG_OK && config->backend_count < count && i < count; i++)
-		if (i == config->backend_count)
-			err = set_backend(config, NULL, names[i], reterr);
+	bool all = config->backend_count == 0;
+	for (size_t i = 0; err == DG_OK && all && i < count; i++)
+		err = set_backend(config, NULL, names[i], reterr);
 	return err;
 }
 

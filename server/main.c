@@ -306,6 +306,8 @@ static void block_signals(sigset_t *ret_signals)
 	sigaddset(ret_signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A file that may not grow any more is an error of the write. */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 /* A hanging disk or driver must not keep the process from ending: nothing acknowledged is lost by

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/core/names.h"
 #include "server/config_internal.h"
 #include "tests/test.h"
 
@@ -265,7 +266,21 @@ static void test_check__options_that_go_together_do(void)
 	CU_ASSERT_EQUAL(dg__config_check(&config, 0, &why), DG_OK);
 }
 
+static void test_backends__are_those_asked_for_and_each_once(void)
+{
+	size_t known;
+	(void)dg__backend_names(&known);
+	write_file("");
+	CU_ASSERT_EQUAL(load(NULL), DG_OK);
+	CU_ASSERT_EQUAL(config.backend_count, known);
+	write_file("backend = cuda\nbackend = cuda\n");
+	CU_ASSERT_EQUAL(load(NULL), DG_OK);
+	CU_ASSERT_EQUAL(config.backend_count, 1);
+	CU_ASSERT_STRING_EQUAL(config.backends[0], "cuda");
+}
+
 static const dg_test_case cases[] = {
+	DG_TEST(test_backends__are_those_asked_for_and_each_once),
 	DG_TEST(test_load__gives_defaults_where_nobody_says),
 	DG_TEST(test_load__flags_win_over_variables_and_those_over_the_file),
 	DG_TEST(test_load__a_list_of_a_stronger_source_replaces_the_weaker_one),
