@@ -20,6 +20,7 @@
 
 static void on_timer(evutil_socket_t fd, short what, void *user);
 static void on_io(evutil_socket_t fd, short what, void *user);
+static void take_turn(conn *c);
 
 static const dg__config *config_of(const conn *c)
 {
@@ -313,7 +314,7 @@ void dg__conn_run(conn *c)
 	if (next == STEP_CLOSE || (next == STEP_IDLE && !watch(c)))
 		dg__conn_close(c);
 	else if (next == STEP_ON)
-		dg__conn_ring(c);
+		take_turn(c);
 }
 
 void dg__conn_stop(conn *c)
@@ -369,12 +370,11 @@ static void on_timer(evutil_socket_t fd, short what, void *user)
 		on_deadline(c);
 }
 
-void dg__conn_ring(void *user)
+/* Its turn comes again after those who wait already. */
+static void take_turn(conn *c)
 {
-	conn *c = user;
 	loop *l = c->loop;
 	bool first = false;
-	atomic_store(&c->rang, true);
 	pthread_mutex_lock(&l->lock);
 	if (!c->in_ring) {
 		first = !l->rung;
@@ -390,6 +390,13 @@ void dg__conn_ring(void *user)
 	/* A full pipe rings already. */
 	if (first)
 		(void)!write(l->bell[1], "", 1);
+}
+
+void dg__conn_ring(void *user)
+{
+	conn *c = user;
+	atomic_store(&c->rang, true);
+	take_turn(c);
 }
 
 void dg__conn_ring_at_end(void *user)

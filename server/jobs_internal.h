@@ -34,6 +34,7 @@ struct run {
 	dg__jobs *jobs;
 	run_state state;
 	bool cancelled; /* its last job left */
+	bool ended; /* its jobs have their values: nobody may join any more */
 	job *first; /* jobs that wait for it */
 	char hardware[96]; /* what no other run may use meanwhile */
 	dg__device_entry entry;

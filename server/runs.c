@@ -95,7 +95,8 @@ static bool equal_keys(const run *r, const job *j)
 static run *find_equal(dg__jobs *jobs, const job *j)
 {
 	for (run *r = jobs->runs; r; r = r->next)
-		if (!r->cancelled && r->entry.info.gateway_index == j->entry.info.gateway_index &&
+		if (!r->cancelled && !r->ended &&
+			r->entry.info.gateway_index == j->entry.info.gateway_index &&
 			r->measure.sustained == j->request.measure.sustained && equal_keys(r, j))
 			return r;
 	return NULL;
@@ -268,6 +269,7 @@ static void fill_repeated(job *j)
 /* The run has ended: each of its jobs takes its values, or the error. Under the lock. */
 static void conclude(run *r, dg_err err, const dg_error *why)
 {
+	r->ended = true;
 	for (job *j = r->first; j;) {
 		job *next = j->next_in_run;
 		if (err == DG_OK) {

@@ -32,7 +32,7 @@ static void test_start(void)
 	folder = dg_test_temp_dir();
 	snprintf(worker, sizeof(worker), "DEVGATE_WORKER=%s",
 		dg_test_built("tests/fakes/main_fake_worker"));
-	snprintf(fake, sizeof(fake), "DG_FAKE=gpus=A,B,C,D,E,F,G,H;launch_ms=30;log=%s/calls",
+	snprintf(fake, sizeof(fake), "DG_FAKE=gpus=A,B,C,D,E,F,G,H;launch_ms=10;log=%s/calls",
 		folder);
 	const char *const env[] = { worker, fake, "DG_ENGINE_QUICK=1", NULL };
 	gateway = dg_test_gateway_start(args, env);
@@ -72,6 +72,26 @@ static void test_pipeline__behind_a_measurement_is_answered_after_it(void)
 	const char *health = strstr(buf, "{\"status\":\"ok\"}");
 	CU_ASSERT(values && health && values < health);
 	close(fd);
+}
+
+/* However many come before it: its turn may end just when its wait begins. */
+static void test_pipeline__a_wait_behind_many_requests_is_a_wait(void)
+{
+	static char buf[262144], bytes[65536];
+	static const char measure[] = "POST /v1/devices/0/throughput HTTP/1.1\r\n" HOST
+				      "Content-Type: application/json\r\nContent-Length: 35\r\n\r\n"
+				      "{\"keys\":[\"launch\"], \"refresh\":true}" GET("/nothing");
+	for (unsigned count = 28; count < 48; count++) {
+		size_t n = 0;
+		int fd = dg_test_connect(&gateway);
+		for (unsigned i = 0; i < count; i++)
+			n += (size_t)snprintf(bytes + n, sizeof(bytes) - n, "%s", GET("/healthz"));
+		snprintf(bytes + n, sizeof(bytes) - n, "%s", measure);
+		CU_ASSERT(answers(fd, bytes, "not_found", buf, sizeof(buf)));
+		CU_ASSERT_PTR_NULL(strstr(buf, "202 Accepted"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(buf, "\"values\""));
+		close(fd);
+	}
 }
 
 static void test_half_closed__peer_still_gets_its_answer(void)
@@ -208,8 +228,8 @@ static void test_askers__start_no_driver(void)
 	unsigned enumerated = 0;
 	for (const char *at = calls; (at = strstr(at, "enumerate")); at++)
 		enumerated++;
-	/* Once to find the devices, and once by the measurement of another case. */
-	CU_ASSERT(enumerated >= 1 && enumerated <= 2);
+	/* Once to find the devices, and once by each measurement of the other cases. */
+	CU_ASSERT(enumerated >= 1 && enumerated <= 25);
 	free(calls);
 }
 
@@ -271,6 +291,7 @@ static void test_stop__with_everything_open(void)
 static const dg_test_case cases[] = {
 	DG_TEST(test_start),
 	DG_TEST(test_pipeline__behind_a_measurement_is_answered_after_it),
+	DG_TEST(test_pipeline__a_wait_behind_many_requests_is_a_wait),
 	DG_TEST(test_half_closed__peer_still_gets_its_answer),
 	DG_TEST(test_expectation__is_met_before_the_body_comes),
 	DG_TEST(test_refused_body__keeps_the_connection),
