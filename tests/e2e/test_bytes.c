@@ -121,8 +121,37 @@ static void test_malformed__each_has_its_answer(void)
 	}
 }
 
+static void send_bytes(const char *bytes, size_t length, int timeout_ms)
+{
+	char *reply = dg_test_raw(&gateway, bytes, length, timeout_ms);
+	int status = status_of(reply);
+	CU_ASSERT(status == 0 || status == 100 || (status >= 200 && status < 506));
+	CU_ASSERT(status != 500 && (status < 400 || strstr(reply, "application/problem+json")));
+	free(reply);
+}
+
+/* Bytes changed, dropped and doubled, as the fuzzer would. */
+static void send_mutated(const char *bytes, size_t length, unsigned *seed)
+{
+	char changed[8300];
+	memcpy(changed, bytes, length);
+	for (unsigned n = 0; n < 4 && length > 1; n++) {
+		*seed = *seed * 1103515245 + 12345;
+		size_t at = (*seed >> 8) % length;
+		if (*seed >> 30 == 0)
+			changed[at] = (char)(*seed >> 20);
+		else if (*seed >> 30 == 1)
+			memmove(changed + at, changed + at + 1, --length - at);
+		else if (*seed >> 30 == 2 && length + 1 < sizeof(changed))
+			memmove(changed + at + 1, changed + at, length++ - at);
+		else
+			changed[at] ^= (char)(1 << (*seed >> 16 & 7));
+	}
+	send_bytes(changed, length, 3);
+}
+
 /* What the fuzzer starts from, and has found worth keeping, goes to the whole server too. */
-static void send_file(const char *path)
+static void send_file(const char *path, unsigned *seed)
 {
 	char bytes[8192];
 	FILE *f = fopen(path, "rb");
@@ -130,11 +159,9 @@ static void send_file(const char *path)
 	CU_ASSERT_PTR_NOT_NULL(f);
 	if (f)
 		fclose(f);
-	char *reply = dg_test_raw(&gateway, bytes, length, 50);
-	int status = status_of(reply);
-	CU_ASSERT(status == 0 || status == 100 || (status >= 200 && status < 506));
-	CU_ASSERT(status < 400 || strstr(reply, "application/problem+json"));
-	free(reply);
+	send_bytes(bytes, length, 50);
+	for (unsigned i = 0; i < 100; i++)
+		send_mutated(bytes, length, seed);
 }
 
 static void test_corpus__is_answered_with_problems(void)
@@ -149,16 +176,20 @@ static void test_corpus__is_answered_with_problems(void)
 	}
 	CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
 	size_t count = 0;
+	unsigned seed = 20260102;
 	for (const struct dirent *e; (e = readdir(folder));) {
 		char file[2048];
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
-		send_file(file);
+		send_file(file, &seed);
 		count++;
 	}
 	closedir(folder);
 	CU_ASSERT(count > 5);
+	dg_test_reply reply = dg_test_ask(&gateway, "GET", "/healthz", NULL, NULL);
+	CU_ASSERT_EQUAL(reply.status, 200);
+	dg_test_reply_finish(&reply);
 }
 
 static void test_rubbish__is_never_an_answer_of_success(void)

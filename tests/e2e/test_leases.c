@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <CUnit/CUnit.h>
+#include <sqlite3.h>
 
 #include "tests/gateway.h"
 #include "tests/test.h"
@@ -207,6 +208,21 @@ static void test_restart__keeps_the_lease(void)
 	CU_ASSERT_EQUAL(ask("PUT", LEASE, id, "{}", body, sizeof(body)), 200);
 	CU_ASSERT_EQUAL(ask("DELETE", LEASE, id, NULL, body, sizeof(body)), 200);
 	(void)dg_test_gateway_stop(&gateway, &status);
+	/* Who took it and gave it back is on record. */
+	sqlite3 *db = NULL;
+	sqlite3_stmt *statement = NULL;
+	snprintf(body, sizeof(body), "%s/state.db", folder);
+	CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(body, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	CU_ASSERT_EQUAL_FATAL(
+		sqlite3_prepare_v2(db,
+			"SELECT count(*) FROM audit WHERE who = 'loopback' AND "
+			"device = 'cpu' AND what IN ('take lease', 'give lease back')",
+			-1, &statement, NULL),
+		SQLITE_OK);
+	CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_ROW);
+	CU_ASSERT_EQUAL(sqlite3_column_int(statement, 0), 2);
+	sqlite3_finalize(statement);
+	sqlite3_close(db);
 	free(folder);
 }
 

@@ -129,6 +129,23 @@ static int ask_as(const dg_test_gateway *g, const char *token, const char *metho
 	return status;
 }
 
+/* Not in the state either, which keeps hashes. */
+static bool is_nowhere(const char *directory, const char *secret)
+{
+	static const char *const files[] = { "state.db", "state.db-wal" };
+	bool found = false;
+	for (size_t i = 0; i < 2; i++) {
+		char path[600];
+		size_t length = 0;
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		char *bytes = dg_test_read_file(path, &length);
+		CU_ASSERT(length > 0);
+		found = found || memmem(bytes, length, secret, strlen(secret));
+		free(bytes);
+	}
+	return !found;
+}
+
 static void test_tokens__scopes_and_revocation_while_running(void)
 {
 	char *directory = dg_test_temp_dir(), reader[128], measurer[128];
@@ -161,7 +178,9 @@ static void test_tokens__scopes_and_revocation_while_running(void)
 	CU_ASSERT_EQUAL(ask_as(&g, measurer, "GET", "/v1/devices", NULL), 200);
 	char *log = dg_test_read_file(g.log, NULL);
 	CU_ASSERT_PTR_NULL(strstr(log, reader));
+	CU_ASSERT_PTR_NULL(strstr(log, measurer));
 	free(log);
+	CU_ASSERT(is_nowhere(directory, reader) && is_nowhere(directory, measurer));
 	dg_test_gateway_stop(&g, NULL);
 	free(directory);
 }
