@@ -130,6 +130,12 @@ void dg_test_skip(const char *what, const char *reason)
 	printf("\n    skipped (%s): %s\n    ", what, reason);
 }
 
+void dg_test_without(const char *what, const char *reason)
+{
+	dg_test_skip(what, reason);
+	skipped_cases -= !required(what);
+}
+
 int dg_test_run(const char *suite, const dg_test_case *cases, size_t count)
 {
 	const char *only = getenv("DG_TEST_ONLY");

@@ -25,6 +25,9 @@ int dg_test_run(const char *suite, const dg_test_case *cases, size_t count);
  * is missing ("cuda", "netns", …; comma list) it fails instead. */
 void dg_test_skip(const char *what, const char *reason);
 
+/** As dg_test_skip(), where a part of the case is left out and the rest of it runs. */
+void dg_test_without(const char *what, const char *reason);
+
 /** Path of a fixture; static buffer of the calling thread, good until its next call. */
 const char *dg_test_fixture(const char *relative);
 /** Whole content of a file, NUL-terminated; owned, free(). Fails the case and gives "" if

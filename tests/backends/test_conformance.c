@@ -28,9 +28,9 @@ static void for_each_backend(with_backend *use)
 		dg_err err = dg__engine_detect(all[i], &list, &error);
 		CU_ASSERT(!err || error.text[0] != '\0');
 		if (err)
-			dg_test_skip(all[i]->name, error.text);
+			dg_test_without(all[i]->name, error.text);
 		else if (!list.count)
-			dg_test_skip(all[i]->name, "the driver has no device");
+			dg_test_without(all[i]->name, "the driver has no device");
 		else
 			use(all[i], &list);
 		free(list.entries);
