@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/core/clock.h"
 #include "server/store_internal.h"
 
 #define BUSY_MS 5000
@@ -216,6 +217,18 @@ static dg_err make_file(dg__store *store, dg_error *reterr)
 	return DG_OK;
 }
 
+/* While another process makes the same new state, the change of mode is refused at once: SQLite
+ * does not wait for it as for everything else. */
+static dg_err set_journal(dg__store *store, dg_error *reterr)
+{
+	static const char mode[] = "PRAGMA journal_mode = WAL";
+	uint64_t until = dg__clock_ns() + BUSY_MS * 1000000ull;
+	while (sqlite3_exec(store->db, mode, NULL, NULL, NULL) == SQLITE_BUSY &&
+		dg__clock_ns() < until)
+		dg__clock_sleep_ns(10000000);
+	return execute(store, mode, "the state cannot be opened", reterr);
+}
+
 static dg_err open_database(dg__store *store, const char *directory, dg_error *reterr)
 {
 	dg_err err = DG_OK;
@@ -236,9 +249,10 @@ static dg_err open_database(dg__store *store, const char *directory, dg_error *r
 		return store->db ? dg__store_fault(store, "the state cannot be opened", reterr)
 				 : dg_error_set(reterr, DG_ENOMEM, NULL);
 	sqlite3_busy_timeout(store->db, BUSY_MS);
-	err = execute(store,
-		"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF",
-		"the state cannot be opened", reterr);
+	err = set_journal(store, reterr);
+	if (err == DG_OK)
+		err = execute(store, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF",
+			"the state cannot be opened", reterr);
 	if (err == DG_OK)
 		err = check_whole(store, reterr);
 	if (err == DG_OK)

@@ -212,7 +212,7 @@ static void test_load__refuses_a_file_that_is_too_long(void)
 	text[length] = '\0';
 	write_file(text);
 	CU_ASSERT_EQUAL(load(NULL), DG_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "longer than 1 MiB"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "longer than 1048576 bytes"));
 	write_file(text + 1);
 	CU_ASSERT_EQUAL(load(NULL), DG_OK);
 	free(text);

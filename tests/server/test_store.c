@@ -459,6 +459,31 @@ static void test_open__makes_folder_and_file_private(void)
 	free(folder);
 }
 
+static void *open_new(void *user)
+{
+	dg__store *store = NULL;
+	bool opened = dg__store_open(user, &store, NULL) == DG_OK;
+	dg__store_close(store);
+	return opened ? user : NULL;
+}
+
+static void test_open__of_a_new_state_by_many_at_once(void)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		char *folder = dg_test_temp_dir();
+		pthread_t threads[WRITERS];
+		for (unsigned i = 0; i < WRITERS; i++)
+			CU_ASSERT_EQUAL_FATAL(
+				pthread_create(&threads[i], NULL, open_new, folder), 0);
+		for (unsigned i = 0; i < WRITERS; i++) {
+			void *opened = NULL;
+			pthread_join(threads[i], &opened);
+			CU_ASSERT_PTR_NOT_NULL(opened);
+		}
+		free(folder);
+	}
+}
+
 static void test_open__refuses_a_damaged_state_and_says_what_to_do(void)
 {
 	char *folder = filled_folder(), garbage[4096];
@@ -651,6 +676,7 @@ static const dg_test_case cases[] = {
 	DG_TEST(test_store__serves_threads_and_handles_at_once),
 	DG_TEST(test_store__keeps_what_it_acknowledged_over_kill),
 	DG_TEST(test_open__makes_folder_and_file_private),
+	DG_TEST(test_open__of_a_new_state_by_many_at_once),
 	DG_TEST(test_open__refuses_a_damaged_state_and_says_what_to_do),
 	DG_TEST(test_open__refuses_a_cut_state),
 	DG_TEST(test_open__leaves_a_newer_state_alone),
