@@ -222,9 +222,12 @@ static void record(const char *method, const char *path, const dg_test_reply *re
 		"status", reply->status, "content_type", reply->content_type, "body", reply->body);
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	json_decref(line);
+	size_t length = text ? strlen(text) : 0;
 	int fd = text ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
 	if (fd >= 0) {
-		dprintf(fd, "%s\n", text);
+		/* The end of the line takes the place of the end of the text. */
+		text[length] = '\n';
+		CU_ASSERT_EQUAL(write(fd, text, length + 1), (ssize_t)length + 1);
 		close(fd);
 	}
 	free(text);
