@@ -34,8 +34,8 @@ typedef struct dg_default_request {
  *         DG_EINVALID (a word of the priority list), DG_EADDRESS.
  * Threads: safe. Blocks: no.
  */
-dg_err dg_default_choose(const dg_default_request *request, dg_device *ret_device, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_default_choose(
+	const dg_default_request *request, dg_device *ret_device, dg_error *reterr) DG_MUST_CHECK;
 
 /** Fill the three texts from the environment (DEVGATE_DEVICE_PRIORITY, then its BURN_ alias). */
 void dg_default_from_environment(dg_default_request *request);
@@ -45,12 +45,12 @@ void dg_default_from_environment(dg_default_request *request);
  *
  * @return DG_OK, DG_EINVALID (names the word and lists the known ones).
  */
-dg_err dg_default_parse_words(const char *list, dg_variant_set *ret_set, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_default_parse_words(
+	const char *list, dg_variant_set *ret_set, dg_error *reterr) DG_MUST_CHECK;
 
 /** A variant's own default device: index 0, DefaultDevice, LibTorch's Cpu, a new capture. */
-dg_err dg_variant_default(dg_variant variant, dg_device *ret_device, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_variant_default(
+	dg_variant variant, dg_device *ret_device, dg_error *reterr) DG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -24,36 +24,36 @@ typedef struct decode_row {
 	uint8_t form;
 } decode_row;
 
-#define DECODE_UNIT                                                                                \
-	{                                                                                          \
-		1, DG_KIND_NONE, 0, DG__FORM_UNIT                                                  \
+#define DECODE_UNIT \
+	{ \
+		1, DG_KIND_NONE, 0, DG__FORM_UNIT \
 	}
-#define DECODE_INDEX                                                                               \
-	{                                                                                          \
-		1, DG_KIND_NONE, 1 << DG_KIND_NONE, DG__FORM_INDEX                                 \
+#define DECODE_INDEX \
+	{ \
+		1, DG_KIND_NONE, 1 << DG_KIND_NONE, DG__FORM_INDEX \
 	}
-#define DECODE_ADAPTER                                                                             \
-	{                                                                                          \
-		6, DG_KIND_DEFAULT,                                                                \
-			1 << DG_KIND_DISCRETE | 1 << DG_KIND_INTEGRATED | 1 << DG_KIND_VIRTUAL |   \
-				1 << DG_KIND_EXISTING,                                             \
-			DG__FORM_ADAPTER                                                           \
+#define DECODE_ADAPTER \
+	{ \
+		6, DG_KIND_DEFAULT, \
+			1 << DG_KIND_DISCRETE | 1 << DG_KIND_INTEGRATED | 1 << DG_KIND_VIRTUAL | \
+				1 << DG_KIND_EXISTING, \
+			DG__FORM_ADAPTER \
 	}
-#define DECODE_TORCH                                                                               \
-	{                                                                                          \
-		4, DG_KIND_TORCH_CPU, 1, DG__FORM_TORCH                                            \
+#define DECODE_TORCH \
+	{ \
+		4, DG_KIND_TORCH_CPU, 1, DG__FORM_TORCH \
 	}
-#define DECODE_REMOTE                                                                              \
-	{                                                                                          \
-		0, 0, 0, DG__FORM_REMOTE                                                           \
+#define DECODE_REMOTE \
+	{ \
+		0, 0, 0, DG__FORM_REMOTE \
 	}
-#define DECODE_CAPTURE                                                                             \
-	{                                                                                          \
-		0, 0, 0, DG__FORM_CAPTURE                                                          \
+#define DECODE_CAPTURE \
+	{ \
+		0, 0, 0, DG__FORM_CAPTURE \
 	}
 
 static const decode_row decode_rows[DG_VARIANT_COUNT] = {
-#define DG_VARIANT(name, number, word, text, debug, form, int_, bool_, store, kernels)             \
+#define DG_VARIANT(name, number, word, text, debug, form, int_, bool_, store, kernels) \
 	[number] = DECODE_##form,
 #include <devgate/variants.def>
 #undef DG_VARIANT

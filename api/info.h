@@ -101,6 +101,22 @@ enum {
 	DG_TELEMETRY_THROTTLE = 1 << 7
 };
 
+/** Time to live of a lease, in seconds: 1 to DG_LEASE_TTL_MAX_S. */
+#define DG_LEASE_TTL_MAX_S 86400u
+#define DG_LEASE_TTL_DEFAULT_S 60u
+
+/** That one user alone may use a gateway's hardware for a time. Texts are UTF-8. */
+typedef struct dg_lease {
+	char id[40]; /**< 32 hex digits, told to its holder alone; "" (JSON null) to others */
+	char device[DG_DEVICE_TEXT_MAX]; /**< text form on its host; "" where it has none */
+	uint32_t index; /**< the gateway's index of the device */
+	char hardware[96]; /**< what it is of, whatever API shows it */
+	char holder[256]; /**< who took it: "token:NAME", "certificate:NAME", "loopback" */
+	uint64_t fencing_token; /**< above that of every lease before it, over restarts too */
+	uint32_t ttl_s; /**< time to live, in seconds, 1..DG_LEASE_TTL_MAX_S */
+	int64_t taken_at_ms, expires_at_ms; /**< Unix time by the gateway's clock, milliseconds */
+} dg_lease;
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,6 +37,8 @@ char *dg_json_curve(const char *device, const dg_curve *curve, uint64_t bytes);
 /** {"device","compute_seconds",…,"bound","fraction"}. */
 char *dg_json_roofline(
 	const char *device, const dg_roofline_input *input, const dg_roofline *roofline);
+/** As GET /v1/devices/{device}/lease spells it; "lease" is null where the id is "". */
+char *dg_json_lease(const dg_lease *lease);
 /** A problem document. */
 char *dg_json_error(const dg_error *error);
 /** A JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */

@@ -29,8 +29,8 @@ typedef struct dg__remote {
  *
  * @return DG_OK, DG_EADDRESS.
  */
-dg_err dg__address_parse(const char *text, dg__address *ret_address, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg__address_parse(
+	const char *text, dg__address *ret_address, dg_error *reterr) DG_MUST_CHECK;
 /** "https://[::1]:8443"; as snprintf. */
 size_t dg__address_format(const dg__address *address, char *buf, size_t size);
 bool dg__address_equal(const dg__address *a, const dg__address *b);

@@ -11,7 +11,7 @@ typedef struct dtype_row {
 } dtype_row;
 
 static const dtype_row dtypes[] = {
-#define DG_DTYPE(number, name, text, family, reference, bits)                                      \
+#define DG_DTYPE(number, name, text, family, reference, bits) \
 	[number] = { text, reference, DG_FAMILY_##family, bits },
 #include <devgate/dtypes.def>
 #undef DG_DTYPE

@@ -43,7 +43,10 @@ typedef struct dg_settings {
 	dg_quant_store quant_store;
 } dg_settings;
 
-#define DG_SETTINGS_INIT { sizeof(dg_settings), DG_F32, DG_I32, DG_BOOL_U8, DG_QUANT_PACKED_U32 }
+#define DG_SETTINGS_INIT \
+	{ \
+		sizeof(dg_settings), DG_F32, DG_I32, DG_BOOL_U8, DG_QUANT_PACKED_U32 \
+	}
 
 /** "Native", "U8", "U32". */
 const char *dg_bool_store_name(dg_bool_store store);
@@ -54,8 +57,8 @@ const char *dg_quant_store_name(dg_quant_store store);
  * The defaults of a local variant; locks nothing. For Remote these are not known here:
  * DG_ENOTLOCAL.
  */
-dg_err dg_settings_defaults(dg_device device, dg_settings *ret_settings, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_settings_defaults(
+	dg_device device, dg_settings *ret_settings, dg_error *reterr) DG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -150,8 +150,8 @@ typedef struct dg_curve {
 /** The keys of a curve: powers of two from 8 KiB to 512 MiB, cold. @return how many. */
 size_t dg_curve_keys(dg_access access, dg_key ret_keys[DG_CURVE_MAX]);
 /** Gather a curve from values; those without a rate above 0 are dropped. */
-void dg_curve_from_values(dg_access access, const dg_value *values, size_t count,
-	dg_curve *ret_curve);
+void dg_curve_from_values(
+	dg_access access, const dg_value *values, size_t count, dg_curve *ret_curve);
 /**
  * Ceiling for a transfer of bytes: linear in log2(bytes) between the two neighbours, clamped at the
  * ends.
@@ -180,8 +180,8 @@ typedef struct dg_roofline {
 const char *dg_bound_name(dg_bound bound);
 /** Williams, Waterman, Patterson 2009: time >= max(flops / peak, bytes / bandwidth). DG_EINVALID.
  * */
-dg_err dg_roofline_compute(const dg_roofline_input *input, dg_roofline *ret_roofline,
-	dg_error *reterr) DG_MUST_CHECK;
+dg_err dg_roofline_compute(
+	const dg_roofline_input *input, dg_roofline *ret_roofline, dg_error *reterr) DG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

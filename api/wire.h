@@ -130,24 +130,10 @@ dg_err dg__wire_decode_values(
 
 /* Leases: one holder of a device's hardware at a time. */
 
-#define DG__LEASE_TTL_MAX_S 86400u
-#define DG__LEASE_TTL_DEFAULT_S 60u
-
-typedef struct dg__lease {
-	char id[40]; /* 32 hex digits, told to its holder alone; "" (JSON null) to others */
-	char device[DG_DEVICE_TEXT_MAX]; /* text form; "" where it has none */
-	uint32_t index; /* the gateway's */
-	char hardware[96]; /* what it is of */
-	char holder[256]; /* who took it: "token:NAME", … */
-	uint64_t fencing_token; /* above that of every lease before it, over restarts too */
-	uint32_t ttl_s;
-	int64_t taken_at_ms, expires_at_ms;
-} dg__lease;
-
-dg_err dg__wire_encode_lease(const dg__lease *lease, dg__json_text *ret_text) DG_MUST_CHECK;
+dg_err dg__wire_encode_lease(const dg_lease *lease, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_lease(
-	const char *json, size_t length, dg__lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
-/** A request's time to live in seconds, 1..DG__LEASE_TTL_MAX_S; no body, or none in it: the
+	const char *json, size_t length, dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+/** A request's time to live in seconds, 1..DG_LEASE_TTL_MAX_S; no body, or none in it: the
  * default. */
 dg_err dg__wire_encode_lease_request(uint32_t ttl_s, dg__json_text *ret_text) DG_MUST_CHECK;
 dg_err dg__wire_decode_lease_request(

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-dg_err dg__wire_encode_lease(const dg__lease *lease, dg__json_text *ret_text)
+dg_err dg__wire_encode_lease(const dg_lease *lease, dg__json_text *ret_text)
 {
 	json_t *o = json_object();
 	dg__put_text_or_null(&o, "lease", lease->id);
@@ -18,11 +18,10 @@ dg_err dg__wire_encode_lease(const dg__lease *lease, dg__json_text *ret_text)
 	return dg__put_end_take(o, ret_text);
 }
 
-dg_err dg__wire_decode_lease(
-	const char *json, size_t length, dg__lease *ret_lease, dg_error *reterr)
+dg_err dg__wire_decode_lease(const char *json, size_t length, dg_lease *ret_lease, dg_error *reterr)
 {
 	dg__in in;
-	dg__lease lease;
+	dg_lease lease;
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	memset(&lease, 0, sizeof(lease));
 	dg__in_expect_object(&in, root);
@@ -33,7 +32,7 @@ dg_err dg__wire_decode_lease(
 	dg__in_text(&in, root, "holder", DG__IN_REQUIRED, lease.holder, sizeof(lease.holder));
 	dg__in_uint(
 		&in, root, "fencing_token", DG__IN_REQUIRED, 0, INT64_MAX, &lease.fencing_token);
-	dg__in_u32(&in, root, "ttl_s", DG__IN_REQUIRED, 1, DG__LEASE_TTL_MAX_S, &lease.ttl_s);
+	dg__in_u32(&in, root, "ttl_s", DG__IN_REQUIRED, 1, DG_LEASE_TTL_MAX_S, &lease.ttl_s);
 	dg__in_time(&in, root, "taken_at", DG__IN_OPTIONAL, &lease.taken_at_ms);
 	dg__in_time(&in, root, "expires_at", DG__IN_OPTIONAL, &lease.expires_at_ms);
 	if (in.err == DG_OK)
@@ -53,14 +52,14 @@ dg_err dg__wire_decode_lease_request(
 	const char *json, size_t length, uint32_t *ret_ttl_s, dg_error *reterr)
 {
 	dg__in in;
-	uint32_t ttl_s = DG__LEASE_TTL_DEFAULT_S;
+	uint32_t ttl_s = DG_LEASE_TTL_DEFAULT_S;
 	if (length == 0) {
 		*ret_ttl_s = ttl_s;
 		return DG_OK;
 	}
 	json_t *root = dg__in_open(&in, json, length, reterr);
 	dg__in_expect_object(&in, root);
-	dg__in_u32(&in, root, "ttl_s", DG__IN_OPTIONAL, 1, DG__LEASE_TTL_MAX_S, &ttl_s);
+	dg__in_u32(&in, root, "ttl_s", DG__IN_OPTIONAL, 1, DG_LEASE_TTL_MAX_S, &ttl_s);
 	if (in.err == DG_OK)
 		*ret_ttl_s = ttl_s;
 	json_decref(root);

@@ -78,6 +78,12 @@ char *dg_json_roofline(
 	return end_take(dg__put_roofline(&reply));
 }
 
+char *dg_json_lease(const dg_lease *lease)
+{
+	dg__json_text text;
+	return dg__wire_encode_lease(lease, &text) == DG_OK ? text.text : NULL;
+}
+
 char *dg_json_error(const dg_error *error)
 {
 	return end_take(dg__put_problem(error));

@@ -24,10 +24,14 @@ uint64_t dg__now_ms(void);
  *
  * @param options     NULL: all defaults; borrowed as long as ret_call is used.
  * @param default_ms  Time where options give none.
- * @return DG_OK, DG_EINVALID (size or flags of another version).
+ * @return DG_OK, DG_EINVALID (size or flags of another version, a lease id that can
+ *         be none).
  */
 dg_err dg__call_begin(const dg_call *options, uint32_t default_ms, dg__call *ret_call,
 	dg_error *reterr) DG_MUST_CHECK;
+
+/** Id of the lease that the caller presents; NULL: none. Borrowed. */
+const char *dg__call_lease(const dg__call *call);
 
 /** Milliseconds until the deadline, 0 once it has passed. */
 uint32_t dg__call_left_ms(const dg__call *call);

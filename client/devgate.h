@@ -66,9 +66,17 @@ typedef struct dg_call {
 	/** Called now and then while a measurement runs; false cancels it. May be NULL. */
 	bool (*progress)(uint32_t done, uint32_t total, const char *key, void *user);
 	void *user;
+	/**
+	 * Id of the lease under which a gateway's device is measured; NULL: none. Presented with
+	 * what measures, renews and gives back, and with nothing else.
+	 */
+	const char *lease;
 } dg_call;
 
-#define DG_CALL_INIT { sizeof(dg_call), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define DG_CALL_INIT \
+	{ \
+		sizeof(dg_call), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+	}
 
 /** Something that a list could not show, with the reason. */
 typedef struct dg_problem {
@@ -140,8 +148,8 @@ bool dg_device_remote_address(dg_device device, char *buf, size_t size, uint32_t
  * The default device, by DEVGATE_DEVICE, BURN_DEVICE and the priority variables. Looks for local
  * devices (in workers) unless a forced one needs none; never connects.
  */
-dg_err dg_default_device(const dg_call *call, dg_device *ret_device, dg_error *reterr)
-	DG_MUST_CHECK;
+dg_err dg_default_device(
+	const dg_call *call, dg_device *ret_device, dg_error *reterr) DG_MUST_CHECK;
 
 /** Describe a device; a remote one is asked. Locks no settings. */
 dg_err dg_describe(dg_device device, const dg_call *call, dg_device_info *ret_info,
@@ -204,6 +212,32 @@ dg_err dg_telemetry_read(dg_device device, const dg_call *call, dg_telemetry *re
  */
 dg_err dg_same_hardware(dg_device a, dg_device b, const dg_call *call, bool *ret_same,
 	dg_error *reterr) DG_MUST_CHECK;
+
+/*
+ * Leases of a gateway's hardware: as long as one lasts nobody measures there who does not present
+ * its id. It is of the hardware, so the same card through another API is taken too, and so are a
+ * partition and what it is a part of. Each of these takes a remote device; a local one is
+ * DG_ENOTSUP. They block until the deadline at most.
+ */
+
+/**
+ * Take.
+ *
+ * @param ttl_s  It ends by itself after so many seconds, 1..DG_LEASE_TTL_MAX_S; 0: 60.
+ * @param[out] ret_lease  Its id goes into dg_call.lease.
+ * @return DG_OK, DG_ELEASED (by whom and until when), DG_EBUSY (being measured), DG_EFORBIDDEN.
+ */
+dg_err dg_lease_take(dg_device device, uint32_t ttl_s, const dg_call *call, dg_lease *ret_lease,
+	dg_error *reterr) DG_MUST_CHECK;
+/** Let the lease call->lease last from now on for ttl_s (0: 60). DG_ENOLEASE where it has ended. */
+dg_err dg_lease_renew(dg_device device, uint32_t ttl_s, const dg_call *call, dg_lease *ret_lease,
+	dg_error *reterr) DG_MUST_CHECK;
+/** Give the lease call->lease back; ret_lease, which may be NULL, is what it was. DG_ENOLEASE. */
+dg_err dg_lease_give(
+	dg_device device, const dg_call *call, dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+/** The lease a device is under, without its id. DG_ENOLEASE where there is none. */
+dg_err dg_lease_read(
+	dg_device device, const dg_call *call, dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
 
 /** State of a gateway. */
 typedef struct dg_gateway_health {

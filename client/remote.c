@@ -184,3 +184,32 @@ dg_err dg__remote_roofline(dg_device device, const dg__roofline_request *request
 	free(result.text);
 	return err;
 }
+
+dg_err dg__remote_lease(dg_device device, dg__lease_act act, uint32_t ttl_s, const dg__call *call,
+	dg_lease *ret_lease, dg_error *reterr)
+{
+	static const char *const methods[] = { "POST", "PUT", "DELETE", "GET" };
+	dg__json_text body = { 0 };
+	dg__session session;
+	dg__exchange x;
+	char path[64];
+	dg_error why = { 0 };
+	dg_err err = begin(device, call, "/lease", &session, path, sizeof(path), reterr);
+	if (err)
+		return err;
+	if (act <= DG__LEASE_RENEW && dg__wire_encode_lease_request(ttl_s, &body))
+		return dg_error_set(reterr, DG_ENOMEM, NULL);
+	const dg__question question = { .method = methods[act],
+		.path = path,
+		.body = body.text,
+		.body_length = body.length,
+		.lease = act == DG__LEASE_RENEW || act == DG__LEASE_GIVE ? dg__call_lease(call)
+									 : NULL };
+	err = dg__session_ask(&session, &question, &x, reterr);
+	free(body.text);
+	if (err)
+		return err;
+	err = dg__wire_decode_lease(x.reply ? x.reply : "", x.reply_length, ret_lease, &why);
+	dg__exchange_finish(&x);
+	return err ? dg__session_bad_reply(session.url, &why, reterr) : DG_OK;
+}

@@ -29,4 +29,16 @@ dg_err dg__remote_roofline(dg_device device, const dg__roofline_request *request
 	const dg__call *call, dg_roofline_input *ret_input, dg_roofline *ret_roofline,
 	dg_error *reterr) DG_MUST_CHECK;
 
+/** What is done about a device's lease. */
+typedef enum dg__lease_act {
+	DG__LEASE_TAKE,
+	DG__LEASE_RENEW,
+	DG__LEASE_GIVE,
+	DG__LEASE_READ
+} dg__lease_act;
+
+/** As dg_lease_take() and the others; ttl_s counts for the first two. */
+dg_err dg__remote_lease(dg_device device, dg__lease_act act, uint32_t ttl_s, const dg__call *call,
+	dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+
 #endif

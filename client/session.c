@@ -71,6 +71,7 @@ static dg_err ask_once(
 	x->body = question->body;
 	x->body_length = question->body_length;
 	x->prefer = question->prefer;
+	x->lease = question->lease;
 	x->identity = &session->identity;
 	x->deadline_ms = session->call->deadline_ms;
 	if (session->measuring) {

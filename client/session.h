@@ -38,6 +38,7 @@ typedef struct dg__question {
 	const char *body; /* NULL: none */
 	size_t body_length;
 	const char *prefer; /* NULL: none */
+	const char *lease; /* id of the one presented; NULL: none */
 } dg__question;
 
 /**

@@ -147,7 +147,8 @@ static dg_err follow_to_result(
 dg_err dg__session_measure(dg__session *session, const char *path, const dg__json_text *body,
 	uint32_t total, dg__json_text *ret_text, dg_error *reterr)
 {
-	const dg__question question = { "POST", path, body->text, body->length, "respond-async" };
+	const dg__question question = { "POST", path, body->text, body->length, "respond-async",
+		dg__call_lease(session->call) };
 	dg__exchange x;
 	session->measuring = true;
 	session->total = total;

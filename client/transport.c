@@ -176,7 +176,7 @@ static bool add_header(run *r, const char *line)
 static bool make_headers(run *r)
 {
 	const dg__exchange *x = r->exchange;
-	char prefer[64];
+	char prefer[64], lease[64];
 	/* "Expect:" turns off a handshake that could only add a wait. */
 	bool ok = add_header(r, "Accept: application/json, application/problem+json") &&
 		  add_header(r, "Expect:");
@@ -185,6 +185,10 @@ static bool make_headers(run *r)
 	if (ok && x->prefer) {
 		snprintf(prefer, sizeof(prefer), "Prefer: %s", x->prefer);
 		ok = add_header(r, prefer);
+	}
+	if (ok && x->lease) {
+		snprintf(lease, sizeof(lease), "Devgate-Lease: %s", x->lease);
+		ok = add_header(r, lease);
 	}
 	if (ok && x->identity && x->identity->token[0]) {
 		size_t size = strlen(x->identity->token) + sizeof("Authorization: Bearer ");

@@ -17,12 +17,13 @@
 
 /** A request and what became of it. Zero-initialise, then fill the first part. */
 typedef struct dg__exchange {
-	const char *method; /* "GET", "POST" or "DELETE"; static */
+	const char *method; /* "GET", "POST", "PUT" or "DELETE"; static */
 	dg__address address;
 	char path[DG__PATH_MAX]; /* begins with '/' */
 	const char *body; /* JSON, borrowed; NULL for none */
 	size_t body_length;
 	const char *prefer; /* value of Prefer; NULL for none */
+	const char *lease; /* value of Devgate-Lease, at most 39 characters; NULL for none */
 	const dg__identity *identity; /* borrowed; NULL for nobody */
 	uint64_t deadline_ms; /* dg__now_ms() at which to give up */
 	/* Asked about once a second while the exchange runs; false gives it up. May be NULL. */

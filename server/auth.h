@@ -43,7 +43,4 @@ size_t dg__auth_live_tokens(dg__auth *auth);
 dg_err dg__auth_admit(dg__auth *auth, const dg__credential *credential,
 	dg__principal *ret_principal, dg_error *reterr) DG_MUST_CHECK;
 
-/** `devgated token create|list|revoke`: prints to out; returns an exit status. */
-int dg__auth_token_command(int argc, char **argv);
-
 #endif

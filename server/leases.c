@@ -21,7 +21,7 @@
 
 typedef struct held {
 	struct held *next;
-	dg__lease lease;
+	dg_lease lease;
 	char parent[96]; /* hardware that it is a part of; "" */
 	uint64_t until_ns; /* monotonic */
 	bool pending; /* not acknowledged yet */
@@ -103,11 +103,13 @@ static dg_err leased(const held *h, dg_error *reterr)
 	struct tm t;
 	if (!gmtime_r(&seconds, &t) || strftime(until, sizeof(until), "%FT%TZ", &t) == 0)
 		snprintf(until, sizeof(until), "its end");
-	return dg_error_set(reterr, DG_ELEASED, "%.100s is leased by %.100s until %s",
+	return dg_error_set(reterr, DG_ELEASED,
+		"%.100s is leased by %.100s until %s; present its id in the header Devgate-Lease, "
+		"or wait",
 		*h->lease.device ? h->lease.device : h->lease.hardware, h->lease.holder, until);
 }
 
-static void load(const dg__lease *lease, const char *parent, void *user)
+static void load(const dg_lease *lease, const char *parent, void *user)
 {
 	dg__leases *leases = user;
 	int64_t left_ms = lease->expires_at_ms - dg__clock_unix_ms();
@@ -216,7 +218,7 @@ static dg_err reserve(dg__leases *leases, const identity *who, held *h, dg_error
 
 dg_err dg__leases_take(dg__leases *leases, const dg__device_entry *entry, const dg__principal *who,
 	uint32_t ttl_s, bool (*in_use)(void *user, const dg__device_entry *entry), void *user,
-	dg__lease *ret_lease, dg_error *reterr)
+	dg_lease *ret_lease, dg_error *reterr)
 {
 	held *h = NULL;
 	identity hardware = identity_of(entry);
@@ -226,7 +228,7 @@ dg_err dg__leases_take(dg__leases *leases, const dg__device_entry *entry, const 
 	pthread_mutex_lock(&leases->changing);
 	err = reserve(leases, &hardware, h, reterr);
 	if (err == DG_OK) {
-		dg__lease lease = h->lease;
+		dg_lease lease = h->lease;
 		if (in_use(user, entry))
 			err = dg_error_set(reterr, DG_EBUSY,
 				"a measurement is using the device; try again when it has ended");
@@ -252,7 +254,7 @@ static dg_err no_lease(dg_error *reterr)
 }
 
 dg_err dg__leases_renew(dg__leases *leases, const dg__device_entry *entry, const char *id,
-	uint32_t ttl_s, dg__lease *ret_lease, dg_error *reterr)
+	uint32_t ttl_s, dg_lease *ret_lease, dg_error *reterr)
 {
 	identity hardware = identity_of(entry);
 	dg_err err = DG_OK;
@@ -284,7 +286,7 @@ dg_err dg__leases_renew(dg__leases *leases, const dg__device_entry *entry, const
 }
 
 dg_err dg__leases_release(dg__leases *leases, const dg__device_entry *entry, const char *id,
-	dg__lease *ret_lease, dg_error *reterr)
+	dg_lease *ret_lease, dg_error *reterr)
 {
 	identity hardware = identity_of(entry);
 	dg_err err = DG_OK;
@@ -311,7 +313,7 @@ dg_err dg__leases_release(dg__leases *leases, const dg__device_entry *entry, con
 }
 
 dg_err dg__leases_get(
-	dg__leases *leases, const dg__device_entry *entry, dg__lease *ret_lease, dg_error *reterr)
+	dg__leases *leases, const dg__device_entry *entry, dg_lease *ret_lease, dg_error *reterr)
 {
 	identity hardware = identity_of(entry);
 	pthread_mutex_lock(&leases->lock);

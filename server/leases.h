@@ -26,16 +26,16 @@ void dg__leases_destroy(dg__leases *leases);
  */
 dg_err dg__leases_take(dg__leases *leases, const dg__device_entry *entry, const dg__principal *who,
 	uint32_t ttl_s, bool (*in_use)(void *user, const dg__device_entry *entry), void *user,
-	dg__lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+	dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
 /** From now on for ttl_s. DG_ENOLEASE where id is not that of the lease, or it has ended. */
 dg_err dg__leases_renew(dg__leases *leases, const dg__device_entry *entry, const char *id,
-	uint32_t ttl_s, dg__lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+	uint32_t ttl_s, dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
 /** Give back; ret_lease is what it was. DG_ENOLEASE. */
 dg_err dg__leases_release(dg__leases *leases, const dg__device_entry *entry, const char *id,
-	dg__lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
+	dg_lease *ret_lease, dg_error *reterr) DG_MUST_CHECK;
 
 /** The lease of a device's hardware, without its id. DG_ENOLEASE. Blocks: no. */
-dg_err dg__leases_get(dg__leases *leases, const dg__device_entry *entry, dg__lease *ret_lease,
+dg_err dg__leases_get(dg__leases *leases, const dg__device_entry *entry, dg_lease *ret_lease,
 	dg_error *reterr) DG_MUST_CHECK;
 /** Whether who presents id ("": none) may use the device. DG_ELEASED. Blocks: no. */
 dg_err dg__leases_check(dg__leases *leases, const dg__device_entry *entry, const char *id,

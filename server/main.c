@@ -14,6 +14,7 @@
 
 #include "backends/core/hostid.h"
 #include "backends/core/names.h"
+#include "server/command.h"
 #include "server/http.h"
 #include "server/log.h"
 #include "server/state_lock.h"
@@ -41,6 +42,7 @@ static atomic_bool ready_lost;
 
 static const char usage[] = "usage: devgated [OPTION]...\n"
 			    "       devgated token create|list|revoke ...\n"
+			    "       devgated audit [--last N] [--json]\n"
 			    "Offers this machine's compute devices over HTTPS. Each option is also "
 			    "a variable (DEVGATE_LISTEN)\n"
 			    "and a key of the configuration file (listen = ...); flags win over "
@@ -199,18 +201,39 @@ static void on_state_health(const char *problem, void *user)
 		dg__log(DG__LOG_WARNING, "the state can be written again");
 }
 
+/* A state that can be read but not written is served from memory, with its pin, indexes, tokens and
+ * leases. One that is damaged or newer is not: other indexes and another pin than those that peers
+ * were told would be worse than no gateway. */
+static dg_err open_store(gateway *g, const char *directory, dg_error *reterr)
+{
+	dg_error why = { .code = DG_OK }, unread;
+	/* To check a configuration beside the gateway that runs is what checking is for. */
+	bool own = directory && !g->config.check_only, frozen = false;
+	dg_err err = dg__store_open(directory, &g->store, &why);
+	if (err == DG_ESTATE && own) {
+		frozen = dg__store_open_frozen(directory, why.text, &g->store, &unread) == DG_OK;
+		err = frozen ? DG_OK : err;
+	}
+	if (err == DG_OK)
+		dg__store_on_health(g->store, on_state_health, NULL);
+	if (frozen)
+		dg__log(DG__LOG_ERROR,
+			"in memory only until the next start, and without new leases: %s",
+			why.text);
+	if (err == DG_OK && own)
+		err = dg__state_lock(directory, frozen, &g->lock, &why);
+	if (err != DG_OK)
+		*reterr = why;
+	return err;
+}
+
 static dg_err open_state(gateway *g, dg_error *reterr)
 {
 	const char *directory = g->config.ephemeral ? NULL : g->config.state_dir;
 	/* With a token in mind: whether there is one is seen below. */
 	dg_err err = dg__config_check(&g->config, 1, reterr);
 	if (err == DG_OK)
-		err = dg__store_open(directory, &g->store, reterr);
-	if (err == DG_OK)
-		dg__store_on_health(g->store, on_state_health, NULL);
-	/* To check a configuration beside the gateway that runs is what checking is for. */
-	if (err == DG_OK && directory && !g->config.check_only)
-		err = dg__state_lock(directory, &g->lock, reterr);
+		err = open_store(g, directory, reterr);
 	if (err == DG_OK)
 		err = kept_id(g->store, "gateway_id", g->id, reterr);
 	if (err == DG_OK)
@@ -357,7 +380,9 @@ static int run(int argc, char **argv)
 static int command(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "token") == 0)
-		return dg__auth_token_command(argc - 1, argv + 1);
+		return dg__token_command(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "audit") == 0)
+		return dg__audit_command(argc - 1, argv + 1);
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return show_usage();
 	if (argc == 2 && strcmp(argv[1], "--list-backends") == 0)

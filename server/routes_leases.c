@@ -52,7 +52,7 @@ static bool needs_id(const asked *ask, dg__response *response)
 }
 
 static void audit(const dg__context *context, const dg__request *request, const char *what,
-	const dg__lease *lease)
+	const dg_lease *lease)
 {
 	dg_error why;
 	if (dg__store_audit(context->store, request->principal.name, what,
@@ -60,7 +60,7 @@ static void audit(const dg__context *context, const dg__request *request, const 
 		dg__log(DG__LOG_DEBUG, "an audit entry cannot be kept: %s", why.text);
 }
 
-static void respond(dg_err err, const dg__lease *lease, const dg_error *why, dg__response *response)
+static void respond(dg_err err, const dg_lease *lease, const dg_error *why, dg__response *response)
 {
 	dg__json_text text = { NULL, 0 };
 	if (err != DG_OK)
@@ -78,7 +78,7 @@ void dg__answer_take_lease(
 	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
 {
 	asked ask;
-	dg__lease lease;
+	dg_lease lease;
 	dg_error why;
 	(void)resumed;
 	if (read_request(context, request, &ask, response)) {
@@ -98,7 +98,7 @@ void dg__answer_renew_lease(
 	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
 {
 	asked ask;
-	dg__lease lease;
+	dg_lease lease;
 	dg_error why;
 	(void)resumed;
 	if (read_request(context, request, &ask, response) && needs_id(&ask, response)) {
@@ -113,7 +113,7 @@ void dg__answer_give_lease(
 	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
 {
 	asked ask;
-	dg__lease lease;
+	dg_lease lease;
 	dg_error why;
 	(void)resumed;
 	if (read_request(context, request, &ask, response) && needs_id(&ask, response)) {
@@ -129,7 +129,7 @@ void dg__answer_lease(
 	const dg__context *context, dg__request *request, bool resumed, dg__response *response)
 {
 	asked ask;
-	dg__lease lease;
+	dg_lease lease;
 	dg_error why;
 	(void)resumed;
 	if (read_request(context, request, &ask, response)) {

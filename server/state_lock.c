@@ -45,14 +45,24 @@ static dg_err write_pid(int fd, const char *path, dg_error *reterr)
 	return DG_OK;
 }
 
-dg_err dg__state_lock(const char *directory, int *ret_fd, dg_error *reterr)
+static int open_lock(const char *path, bool read_only)
+{
+	const int how = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	return read_only ? open(path, O_RDONLY | how) : open(path, O_RDWR | O_CREAT | how, 0600);
+}
+
+dg_err dg__state_lock(const char *directory, bool read_only, int *ret_fd, dg_error *reterr)
 {
 	char path[PATH_ROOM];
 	struct stat st;
 	int n = snprintf(path, sizeof(path), "%s/lock", directory);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return dg_error_set(reterr, DG_ESTATE, "the state folder's path is too long");
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	int fd = open_lock(path, read_only);
+	if (fd < 0 && read_only && errno == ENOENT) {
+		*ret_fd = -1;
+		return DG_OK;
+	}
 	if (fd < 0)
 		return fault(path, errno, reterr);
 	dg_err err = DG_OK;
@@ -63,7 +73,7 @@ dg_err dg__state_lock(const char *directory, int *ret_fd, dg_error *reterr)
 	else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		err = errno == EWOULDBLOCK ? refuse(fd, directory, reterr)
 					   : fault(path, errno, reterr);
-	else
+	else if (!read_only)
 		err = write_pid(fd, path, reterr);
 	if (err == DG_OK)
 		*ret_fd = fd;

@@ -105,6 +105,8 @@ char *dg__store_column_text(sqlite3_stmt *statement, int column)
 static void note_health(dg__store *store, const char *problem)
 {
 	bool fails = *problem, failed = *store->problem;
+	if (store->frozen)
+		return;
 	snprintf(store->problem, sizeof(store->problem), "%.199s", problem);
 	if (fails != failed && store->on_health)
 		store->on_health(fails ? store->problem : NULL, store->user);
@@ -283,6 +285,8 @@ void dg__store_close(dg__store *store)
 {
 	if (!store)
 		return;
+	if (store->db)
+		dg__store_save_unsaved(store);
 	sqlite3_close(store->db);
 	pthread_mutex_destroy(&store->lock);
 	free(store);

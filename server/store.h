@@ -19,6 +19,16 @@ typedef struct dg__store dg__store;
  *         DG_ENEWER, DG_ENOMEM.
  */
 dg_err dg__store_open(const char *directory, dg__store **ret_store, dg_error *reterr) DG_MUST_CHECK;
+/**
+ * Read a state that dg__store_open() cannot, since it cannot be written (a read-only folder, a full
+ * disk), into memory: what is known is served, what is new is forgotten at the end, and no lease is
+ * given or renewed, since it could not be vouched for.
+ *
+ * @param problem  Why: what dg__store_problem() says from now on.
+ * @return As dg__store_open(); a state that is not there, damaged or newer is none that it reads.
+ */
+dg_err dg__store_open_frozen(const char *directory, const char *problem, dg__store **ret_store,
+	dg_error *reterr) DG_MUST_CHECK;
 void dg__store_close(dg__store *store);
 
 /**
@@ -101,15 +111,27 @@ dg_err dg__store_token_version(
  * @param[in,out] lease  With fencing_token 0 it gets the next one.
  */
 dg_err dg__store_put_lease(
-	dg__store *store, const char *parent, dg__lease *lease, dg_error *reterr) DG_MUST_CHECK;
+	dg__store *store, const char *parent, dg_lease *lease, dg_error *reterr) DG_MUST_CHECK;
 dg_err dg__store_drop_lease(dg__store *store, const char *hardware, dg_error *reterr) DG_MUST_CHECK;
 /** All that are kept, also those that have expired. */
 dg_err dg__store_each_lease(dg__store *store,
-	void (*visit)(const dg__lease *lease, const char *parent, void *user), void *user,
+	void (*visit)(const dg_lease *lease, const char *parent, void *user), void *user,
 	dg_error *reterr) DG_MUST_CHECK;
 
 /** Who did what to which device; kept to the last 100,000. */
 dg_err dg__store_audit(dg__store *store, const char *who, const char *what, const char *device,
+	dg_error *reterr) DG_MUST_CHECK;
+
+/** Borrowed during the visit. */
+typedef struct dg__audit_entry {
+	int64_t at_ms; /* Unix time */
+	const char *who; /* principal: "token:NAME", "certificate:NAME", "loopback", … */
+	const char *what, *device;
+} dg__audit_entry;
+
+/** The last entries, last of them at most, oldest first. The store is locked meanwhile. */
+dg_err dg__store_each_audit(dg__store *store, uint32_t last,
+	void (*visit)(const dg__audit_entry *entry, void *user), void *user,
 	dg_error *reterr) DG_MUST_CHECK;
 
 #endif

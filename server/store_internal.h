@@ -14,6 +14,7 @@ struct dg__store {
 	pthread_mutex_t lock;
 	char where[1100]; /* the file, for texts */
 	char problem[200]; /* why the last write failed; "": it did not */
+	bool frozen; /* memory, read from a file that cannot be written; problem says why */
 	bool unsaved; /* there are values that the file could not take */
 	void (*on_health)(const char *problem, void *user);
 	void *user;
@@ -29,6 +30,8 @@ char *dg__store_column_text(sqlite3_stmt *statement, int column);
 /** Step a statement that gives no row, and finalize it. NULL is a failure to prepare. */
 dg_err dg__store_run_take(
 	dg__store *store, sqlite3_stmt *statement, const char *what, dg_error *reterr);
+/** Put what the file could not take into it, where it can now. */
+void dg__store_save_unsaved(dg__store *store);
 /** DG_ESTATE or DG_ENOMEM, with SQLite's words and advice. */
 dg_err dg__store_fault(dg__store *store, const char *what, dg_error *reterr);
 

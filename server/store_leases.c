@@ -27,7 +27,7 @@ static dg_err next_fencing_token(dg__store *store, uint64_t *ret_token, dg_error
 	return err;
 }
 
-static dg_err insert(dg__store *store, const dg__lease *lease, const char *parent, dg_error *reterr)
+static dg_err insert(dg__store *store, const dg_lease *lease, const char *parent, dg_error *reterr)
 {
 	sqlite3_stmt *s = dg__store_prepare(
 		store, "INSERT OR REPLACE INTO lease VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -55,15 +55,19 @@ static dg_err end_transaction(dg__store *store, dg_err err, dg_error *reterr)
 	return err;
 }
 
-dg_err dg__store_put_lease(dg__store *store, const char *parent, dg__lease *lease, dg_error *reterr)
+dg_err dg__store_put_lease(dg__store *store, const char *parent, dg_lease *lease, dg_error *reterr)
 {
+	if (store->frozen)
+		return dg_error_set(reterr, DG_ESTATE,
+			"no lease is given or renewed while the state cannot be written: %s",
+			store->problem);
 	dg__store_lock(store);
 	uint64_t token = lease->fencing_token;
 	dg_err err = run(store, "BEGIN IMMEDIATE", reterr);
 	if (err == DG_OK) {
 		if (token == 0)
 			err = next_fencing_token(store, &token, reterr);
-		dg__lease written = *lease;
+		dg_lease written = *lease;
 		written.fencing_token = token;
 		if (err == DG_OK)
 			err = insert(store, &written, parent, reterr);
@@ -92,7 +96,7 @@ static void read_text(sqlite3_stmt *s, int column, char *buf, size_t size)
 	snprintf(buf, size, "%s", text ? (const char *)text : "");
 }
 
-static void read_lease(sqlite3_stmt *s, dg__lease *lease, char *parent, size_t size)
+static void read_lease(sqlite3_stmt *s, dg_lease *lease, char *parent, size_t size)
 {
 	memset(lease, 0, sizeof(*lease));
 	read_text(s, 0, lease->hardware, sizeof(lease->hardware));
@@ -103,13 +107,13 @@ static void read_lease(sqlite3_stmt *s, dg__lease *lease, char *parent, size_t s
 	read_text(s, 5, lease->holder, sizeof(lease->holder));
 	lease->fencing_token = (uint64_t)sqlite3_column_int64(s, 6);
 	sqlite3_int64 ttl = sqlite3_column_int64(s, 7);
-	lease->ttl_s = ttl > 0 && ttl <= DG__LEASE_TTL_MAX_S ? (uint32_t)ttl : 1;
+	lease->ttl_s = ttl > 0 && ttl <= DG_LEASE_TTL_MAX_S ? (uint32_t)ttl : 1;
 	lease->taken_at_ms = sqlite3_column_int64(s, 8);
 	lease->expires_at_ms = sqlite3_column_int64(s, 9);
 }
 
 dg_err dg__store_each_lease(dg__store *store,
-	void (*visit)(const dg__lease *lease, const char *parent, void *user), void *user,
+	void (*visit)(const dg_lease *lease, const char *parent, void *user), void *user,
 	dg_error *reterr)
 {
 	dg__store_lock(store);
@@ -118,7 +122,7 @@ dg_err dg__store_each_lease(dg__store *store,
 		"FROM lease ORDER BY fencing");
 	int step = SQLITE_ERROR;
 	while (s && (step = sqlite3_step(s)) == SQLITE_ROW) {
-		dg__lease lease;
+		dg_lease lease;
 		char parent[96];
 		read_lease(s, &lease, parent, sizeof(parent));
 		visit(&lease, parent, user);

@@ -128,30 +128,46 @@ static void keep_unsaved(dg__store *store, const dg__value_key *key, const char 
 		"DELETE FROM unsaved.value WHERE rowid <= (SELECT max(rowid) FROM unsaved.value) "
 		"- " UNSAVED_MAX,
 		NULL, NULL, NULL);
+	store->unsaved = true;
 }
 
-static void save_unsaved(dg__store *store)
+/* A newer one is in the file. */
+static void drop_unsaved(dg__store *store, const dg__value_key *key)
 {
-	(void)sqlite3_exec(store->db,
-		"INSERT OR REPLACE INTO main.value SELECT * FROM unsaved.value;"
-		"DELETE FROM unsaved.value",
-		NULL, NULL, NULL);
+	sqlite3_stmt *statement =
+		dg__store_prepare(store, "DELETE FROM unsaved.value " VALUE_OF " AND key = ?5");
+	if (statement) {
+		bind_value_key(statement, key);
+		dg__store_bind_text(statement, 5, key->key);
+		(void)sqlite3_step(statement);
+	}
+	sqlite3_finalize(statement);
+}
+
+void dg__store_save_unsaved(dg__store *store)
+{
+	if (store->unsaved &&
+		sqlite3_exec(store->db,
+			"INSERT OR REPLACE INTO main.value SELECT * FROM unsaved.value;"
+			"DELETE FROM unsaved.value",
+			NULL, NULL, NULL) == SQLITE_OK)
+		store->unsaved = false;
 }
 
 dg_err dg__store_put_value(
 	dg__store *store, const dg__value_key *key, const char *value_json, dg_error *reterr)
 {
 	dg__store_lock(store);
-	bool failed = *store->problem;
 	dg_err err = dg__store_run_take(store,
 		put_value(store, "INSERT OR REPLACE INTO main.value VALUES(?, ?, ?, ?, ?, ?)", key,
 			value_json),
 		cannot_write, reterr);
 	if (err != DG_OK)
 		keep_unsaved(store, key, value_json);
-	else if (failed || store->unsaved)
-		save_unsaved(store);
-	store->unsaved = err != DG_OK;
+	else if (store->unsaved)
+		drop_unsaved(store, key);
+	if (err == DG_OK)
+		dg__store_save_unsaved(store);
 	dg__store_unlock(store);
 	return err;
 }
@@ -325,6 +341,37 @@ dg_err dg__store_audit(
 			dg__store_prepare(store, "DELETE FROM audit WHERE id <= (SELECT max(id) "
 						 "FROM audit) - " AUDIT_MAX),
 			cannot_write, reterr);
+	if (err == DG_OK)
+		dg__store_save_unsaved(store);
+	dg__store_unlock(store);
+	return err;
+}
+
+static const char *text_of(sqlite3_stmt *statement, int column)
+{
+	const unsigned char *text = sqlite3_column_text(statement, column);
+	return text ? (const char *)text : "";
+}
+
+dg_err dg__store_each_audit(dg__store *store, uint32_t last,
+	void (*visit)(const dg__audit_entry *entry, void *user), void *user, dg_error *reterr)
+{
+	dg__store_lock(store);
+	sqlite3_stmt *s = dg__store_prepare(store,
+		"SELECT at, who, what, device FROM (SELECT * FROM audit ORDER BY id DESC LIMIT ?) "
+		"ORDER BY id");
+	int step = SQLITE_ERROR;
+	if (s)
+		sqlite3_bind_int64(s, 1, last);
+	while (s && (step = sqlite3_step(s)) == SQLITE_ROW) {
+		dg__audit_entry entry = { .at_ms = sqlite3_column_int64(s, 0),
+			.who = text_of(s, 1),
+			.what = text_of(s, 2),
+			.device = text_of(s, 3) };
+		visit(&entry, user);
+	}
+	dg_err err = step == SQLITE_DONE ? DG_OK : dg__store_fault(store, cannot_read, reterr);
+	sqlite3_finalize(s);
 	dg__store_unlock(store);
 	return err;
 }

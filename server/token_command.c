@@ -1,9 +1,8 @@
-/* `devgated token`: edits the state of a gateway, running or stopped. See auth.h. */
+/* `devgated token`: edits the state of a gateway, running or stopped. See command.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -14,6 +13,7 @@
 
 #include "backends/core/clock.h"
 #include "server/auth.h"
+#include "server/command.h"
 #include "server/tokens_file.h"
 
 #define SECRET_MAX 64
@@ -31,8 +31,7 @@ static const char usage[] = "usage: devgated token create --name NAME --scopes L
 
 static int complain(const char *text, bool with_usage)
 {
-	fprintf(stderr, "devgated: %s\n%s", text, with_usage ? usage : "");
-	return with_usage ? 2 : 1;
+	return dg__command_complain(text, with_usage ? usage : NULL);
 }
 
 static bool read_words(int argc, char **argv, words *w)
@@ -124,14 +123,6 @@ static int create(dg__store *store, const words *w)
 	return 0;
 }
 
-static void format_time(int64_t unix_ms, char buf[32])
-{
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm tm;
-	if (!unix_ms || !gmtime_r(&seconds, &tm) || !strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
-		snprintf(buf, 32, "-");
-}
-
 static const char *state_of(const dg__token *token)
 {
 	if (token->revoked)
@@ -155,8 +146,8 @@ static int list(dg__store *store, bool json)
 	for (size_t i = 0; i < count; i++) {
 		char scopes[64], created[32], expires[32];
 		dg__scopes_format(tokens[i].scopes, scopes, sizeof(scopes));
-		format_time(tokens[i].created_at_ms, created);
-		format_time(tokens[i].expires_at_ms, expires);
+		dg__command_time(tokens[i].created_at_ms, created);
+		dg__command_time(tokens[i].expires_at_ms, expires);
 		if (!json) {
 			printf("%-24s %-28s %-8s %-21s %s\n", tokens[i].name, scopes,
 				state_of(&tokens[i]), created, expires);
@@ -185,7 +176,7 @@ static int revoke(dg__store *store, const char *name)
 	return 0;
 }
 
-int dg__auth_token_command(int argc, char **argv)
+int dg__token_command(int argc, char **argv)
 {
 	words w = { .verb = NULL };
 	if (!read_words(argc, argv, &w))
@@ -194,16 +185,9 @@ int dg__auth_token_command(int argc, char **argv)
 		     strcmp(w.verb, "revoke") == 0;
 	if (!known)
 		return complain("expected create, list or revoke", true);
-	const char *directory = w.state_dir;
-	if (!directory)
-		directory = getenv("DEVGATE_STATE_DIR");
-	if (!directory || !*directory)
-		directory = getenv("STATE_DIRECTORY");
-	if (!directory || !*directory)
-		directory = "/var/lib/devgate";
 	dg__store *store;
 	dg_error why;
-	if (dg__store_open(directory, &store, &why) != DG_OK)
+	if (dg__store_open(dg__command_state_dir(w.state_dir), &store, &why) != DG_OK)
 		return complain(why.text, false);
 	int status = *w.verb == 'c'   ? create(store, &w)
 		     : *w.verb == 'l' ? list(store, w.json)

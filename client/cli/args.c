@@ -28,6 +28,7 @@ const dg__option_row dg__options[DG__OPT_COUNT] = {
 	[DG__OPT_DTYPE] = { "dtype", "T", "type the work computes in: f32" },
 	[DG__OPT_BYTES] = { "bytes", "N", "bytes that the work moves" },
 	[DG__OPT_SECONDS] = { "seconds", "S", "measured time of the work" },
+	[DG__OPT_TTL] = { "ttl", "SECONDS", "how long the lease lasts, 1 to 86400; else 60" },
 };
 
 bool dg__args_has(const dg__args *args, dg__option option)

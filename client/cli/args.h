@@ -30,6 +30,7 @@ typedef enum dg__option {
 	DG__OPT_DTYPE,
 	DG__OPT_BYTES,
 	DG__OPT_SECONDS,
+	DG__OPT_TTL,
 	DG__OPT_COUNT
 } dg__option;
 

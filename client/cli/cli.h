@@ -59,6 +59,7 @@ int dg__cmd_default(const dg__cli *cli);
 int dg__cmd_throughput(const dg__cli *cli);
 int dg__cmd_curve(const dg__cli *cli);
 int dg__cmd_roofline(const dg__cli *cli);
+int dg__cmd_lease(const dg__cli *cli);
 int dg__cmd_health(const dg__cli *cli);
 int dg__cmd_doctor(const dg__cli *cli);
 int dg__cmd_version(const dg__cli *cli);

@@ -30,6 +30,9 @@ const dg__command dg__commands[] = {
 		MEASURING | DG__OPTION_BIT(DG__OPT_FLOPS) | DG__OPTION_BIT(DG__OPT_DTYPE) |
 			DG__OPTION_BIT(DG__OPT_BYTES) | DG__OPTION_BIT(DG__OPT_SECONDS),
 		1, 1, dg__cmd_roofline },
+	{ "lease", "take|renew|give|show DEVICE [--ttl SECONDS]",
+		"Take a gateway's device for oneself alone, renew that, give it back, or show it",
+		DG__OPTION_BIT(DG__OPT_TTL), 2, 2, dg__cmd_lease },
 	{ "health", "URL", "Tell whether a gateway is alive and ready; fails where it is not", 0, 1,
 		1, dg__cmd_health },
 	{ "doctor", "", "Tell what was looked for where, what was found, and what to do", 0, 0, 0,
@@ -136,6 +139,8 @@ dg_err dg__cli_call(const dg__args *args, dg_call *ret_call, dg_error *reterr)
 		     (dg__args_has(args, DG__OPT_REFRESH) ? (uint32_t)DG_REFRESH : 0) |
 		     (dg__args_has(args, DG__OPT_SUSTAINED) ? (uint32_t)DG_SUSTAINED : 0);
 	fill_credentials(args, &call);
+	/* A variable, since arguments are shown to everybody on the machine. */
+	call.lease = variable("DEVGATE_LEASE");
 	*ret_call = call;
 	return DG_OK;
 }

@@ -58,7 +58,7 @@ static int help_tool(const dg__cli *cli)
 	     "how fast it is.\n\nCommands:");
 	for (const dg__command *command = dg__commands; command->name; command++)
 		printf("  %-10s  %s\n", command->name, command->summary);
-	puts("\nOptions of every command, before or after it:");
+	puts("\nGeneral options, before or after the command:");
 	show_options(global_options);
 	puts("\n'devgate help COMMAND' tells more of one; so does devgate(1).\n"
 	     "Exit status: 0 done, 1 failed, 2 unknown command or option or missing operand.");
@@ -77,9 +77,28 @@ static const char key_help[] =
 	"memory:write, memory:read:BYTES (cold), memory:read:BYTES:resident (in cache;\n"
 	"likewise copy and write), or launch. Without keys, a standard suite is measured.\n";
 
+static const char curve_help[] =
+	"\nThe curve is of memory that is not in cache; memory:read:BYTES:resident is a key of\n"
+	"devgate throughput for what is.\n";
+
+static const char lease_help[] =
+	"\ntake prints the lease's id alone; in the variable DEVGATE_LEASE it is presented by "
+	"what\n"
+	"measures, renews and gives back:  export DEVGATE_LEASE=$(devgate lease take DEVICE)\n";
+
+/* What a command's help says besides. */
+static const struct {
+	const char *command, *text;
+} notes[] = {
+	{ "throughput", key_help },
+	{ "curve", curve_help },
+	{ "lease", lease_help },
+};
+
 static bool takes_device(const dg__command *command)
 {
-	return strncmp(command->usage, "DEVICE", 6) == 0;
+	const char *at = strstr(command->usage, "DEVICE");
+	return at && (at == command->usage || at[-1] == ' ');
 }
 
 int dg__help_command(const dg__cli *cli, const dg__command *command)
@@ -95,12 +114,13 @@ int dg__help_command(const dg__cli *cli, const dg__command *command)
 		puts("\nOptions:");
 		show_options(command->options);
 	}
-	puts("\nOptions of every command:");
+	puts("\nGeneral options:");
 	show_options(global_options);
 	if (takes_device(command))
 		fputs(device_help, stdout);
-	if (strcmp(command->name, "throughput") == 0)
-		fputs(key_help, stdout);
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (strcmp(command->name, notes[i].command) == 0)
+			fputs(notes[i].text, stdout);
 	return DG__EXIT_OK;
 }
 

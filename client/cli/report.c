@@ -29,6 +29,8 @@ static const struct {
 	{ DG_EFORBIDDEN, "the token lacks the scope: 'devgated token create' makes one with it" },
 	{ DG_EPLAINHTTP, "use https:// for a gateway on another machine" },
 	{ DG_EBUSY, "try again later" },
+	{ DG_ELEASED, "its holder measures with the lease's id in the variable DEVGATE_LEASE" },
+	{ DG_ENOLEASE, "'devgate lease take DEVICE' takes one and prints its id" },
 	{ DG_EDETECTING, "try again in a few seconds" },
 };
 

@@ -68,7 +68,7 @@ static dg_err recode_values(
 static dg_err recode_lease(
 	const char *json, size_t length, dg__json_text *ret_text, dg_error *reterr)
 {
-	dg__lease lease;
+	dg_lease lease;
 	dg_err err = dg__wire_decode_lease(json, length, &lease, reterr);
 	return err ? err : dg__wire_encode_lease(&lease, ret_text);
 }

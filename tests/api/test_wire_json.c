@@ -180,7 +180,7 @@ static void decode_all(const char *bytes, size_t length)
 	dg__curve_reply curve;
 	dg__curve_request curve_request;
 	dg__roofline_reply roofline;
-	dg__lease lease;
+	dg_lease lease;
 	uint32_t ttl_s;
 	dg__roofline_request roofline_request;
 	dg__job job;

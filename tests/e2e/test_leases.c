@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <CUnit/CUnit.h>
-#include <sqlite3.h>
 
 #include "tests/gateway.h"
 #include "tests/test.h"
@@ -189,6 +188,30 @@ static void test_scope__is_needed(void)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
+static void expect_run(const char *const *args, int status, const char *said)
+{
+	char text[4096];
+	CU_ASSERT_EQUAL(dg_test_gateway_run(args, NULL, text, sizeof(text)), status);
+	if (!strstr(text, said))
+		printf("\n    expected '%s' in: %s\n", said, text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, said));
+}
+
+/* Who took it and gave it back is on record. */
+static void expect_audit(const char *folder)
+{
+	const char *const lines[] = { "bare", "audit", "--state-dir", folder, NULL };
+	const char *const last[] = { "bare", "audit", "--last", "1", "--json", "--state-dir",
+		folder, NULL };
+	const char *const none[] = { "bare", "audit", "--last", "0", NULL };
+	const char *const word[] = { "bare", "audit", "all", NULL };
+	expect_run(lines, 0, " loopback                 take lease                       cpu\n");
+	expect_run(last, 0,
+		"\",\"who\":\"loopback\",\"what\":\"give lease back\",\"device\":\"cpu\"}]}");
+	expect_run(none, 2, "--last needs a number from 1 to 100000");
+	expect_run(word, 2, "usage: devgated audit");
+}
+
 static void test_restart__keeps_the_lease(void)
 {
 	char *folder = dg_test_temp_dir();
@@ -208,21 +231,7 @@ static void test_restart__keeps_the_lease(void)
 	CU_ASSERT_EQUAL(ask("PUT", LEASE, id, "{}", body, sizeof(body)), 200);
 	CU_ASSERT_EQUAL(ask("DELETE", LEASE, id, NULL, body, sizeof(body)), 200);
 	(void)dg_test_gateway_stop(&gateway, &status);
-	/* Who took it and gave it back is on record. */
-	sqlite3 *db = NULL;
-	sqlite3_stmt *statement = NULL;
-	snprintf(body, sizeof(body), "%s/state.db", folder);
-	CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(body, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	CU_ASSERT_EQUAL_FATAL(
-		sqlite3_prepare_v2(db,
-			"SELECT count(*) FROM audit WHERE who = 'loopback' AND "
-			"device = 'cpu' AND what IN ('take lease', 'give lease back')",
-			-1, &statement, NULL),
-		SQLITE_OK);
-	CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_ROW);
-	CU_ASSERT_EQUAL(sqlite3_column_int(statement, 0), 2);
-	sqlite3_finalize(statement);
-	sqlite3_close(db);
+	expect_audit(folder);
 	free(folder);
 }
 

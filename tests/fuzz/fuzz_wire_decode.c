@@ -61,7 +61,7 @@ static void no_finish(void *value)
 ROUND_TRIP(measure_request, dg__measure_request, no_finish)
 ROUND_TRIP(curve_request, dg__curve_request, no_finish)
 ROUND_TRIP(roofline_request, dg__roofline_request, no_finish)
-ROUND_TRIP(lease, dg__lease, no_finish)
+ROUND_TRIP(lease, dg_lease, no_finish)
 ROUND_TRIP(texts, dg__text_list, dg__text_list_finish)
 ROUND_TRIP(frame, dg__frame, dg__frame_finish)
 
@@ -69,7 +69,7 @@ static void fuzz_lease_request(const char *json, size_t length)
 {
 	uint32_t ttl_s = 0;
 	if (passed(dg__wire_decode_lease_request(json, length, &ttl_s, &error)))
-		assert(ttl_s >= 1 && ttl_s <= DG__LEASE_TTL_MAX_S);
+		assert(ttl_s >= 1 && ttl_s <= DG_LEASE_TTL_MAX_S);
 }
 
 static void fuzz_ids(const char *json, size_t length)

@@ -58,7 +58,7 @@ static bool always(void *user, const dg__device_entry *entry)
 }
 
 static dg_err take(const dg__device_entry *entry, const dg__principal *who, uint32_t ttl_s,
-	dg__lease *ret_lease)
+	dg_lease *ret_lease)
 {
 	dg_error why;
 	return dg__leases_take(leases, entry, who, ttl_s, never, NULL, ret_lease, &why);
@@ -67,7 +67,7 @@ static dg_err take(const dg__device_entry *entry, const dg__principal *who, uint
 static void test_lease__is_of_one_at_a_time(void)
 {
 	dg__device_entry card = device("cuda", "a", NULL);
-	dg__lease mine, other;
+	dg_lease mine, other;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(take(&card, &alice, 60, &mine), DG_OK);
@@ -97,7 +97,7 @@ static void test_lease__cannot_be_stolen(void)
 	dg__device_entry card = device("cuda", "a", NULL);
 	static const char *const wrong[] = { "", "0", "00000000000000000000000000000000",
 		"0000000000000000000000000000000000000000000" };
-	dg__lease mine, other;
+	dg_lease mine, other;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(take(&card, &alice, 60, &mine), DG_OK);
@@ -118,7 +118,7 @@ static void test_lease__cannot_be_stolen(void)
 static void test_lease__ends_and_can_be_renewed_before(void)
 {
 	dg__device_entry card = device("cuda", "a", NULL);
-	dg__lease mine, renewed, other;
+	dg_lease mine, renewed, other;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(take(&card, &alice, 1, &mine), DG_OK);
@@ -139,7 +139,7 @@ static void test_lease__ends_and_can_be_renewed_before(void)
 static void test_hardware__is_one_through_all_apis(void)
 {
 	dg__device_entry cuda = device("cuda", "a", NULL), vulkan = device("vulkan", "a", NULL);
-	dg__lease mine, other;
+	dg_lease mine, other;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(take(&cuda, &alice, 60, &mine), DG_OK);
@@ -155,7 +155,7 @@ static void test_partition__and_what_it_is_of_exclude_each_other(void)
 {
 	dg__device_entry whole = device("cuda", "p", NULL);
 	dg__device_entry first = device("cuda", "s1", "p"), second = device("cuda", "s2", "p");
-	dg__lease one, two, other;
+	dg_lease one, two, other;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(take(&first, &alice, 60, &one), DG_OK);
@@ -173,7 +173,7 @@ static void test_partition__and_what_it_is_of_exclude_each_other(void)
 static void test_use__keeps_hardware_from_being_leased(void)
 {
 	dg__device_entry card = device("cuda", "a", NULL);
-	dg__lease lease;
+	dg_lease lease;
 	dg_error why;
 	open_state(NULL);
 	CU_ASSERT_EQUAL(
@@ -188,7 +188,7 @@ static void test_restart__keeps_leases_and_their_order(void)
 	char *directory = dg_test_temp_dir();
 	dg__device_entry card = device("cuda", "a", NULL), second = device("cuda", "b", NULL);
 	dg__device_entry third = device("cuda", "c", NULL);
-	dg__lease kept, given, brief, other;
+	dg_lease kept, given, brief, other;
 	dg_error why;
 	open_state(directory);
 	CU_ASSERT_EQUAL(take(&card, &alice, 60, &kept), DG_OK);
@@ -225,7 +225,7 @@ static void *race(void *user)
 	unsigned seed = who == &alice ? 1 : 2;
 	for (unsigned i = 0; i < TURNS; i++) {
 		char uuid[8];
-		dg__lease lease, back;
+		dg_lease lease, back;
 		dg_error why;
 		seed = seed * 1103515245 + 12345;
 		unsigned n = seed >> 16 & (RACED - 1);

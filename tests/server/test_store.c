@@ -273,7 +273,7 @@ static void write_until_killed(const char *folder, unsigned number, int out)
 	for (;; number++) {
 		char name[40];
 		acknowledged ack = { number, 0, 0 };
-		dg__lease lease = { .ttl_s = 60 };
+		dg_lease lease = { .ttl_s = 60 };
 		dg__token token = token_of(number);
 		name_of(number, name, sizeof(name));
 		snprintf(lease.hardware, sizeof(lease.hardware), "%s", name);
@@ -345,7 +345,7 @@ typedef struct looked_for {
 	unsigned found;
 } looked_for;
 
-static void look_for(const dg__lease *lease, const char *parent, void *user)
+static void look_for(const dg_lease *lease, const char *parent, void *user)
 {
 	looked_for *wanted = user;
 	wanted->found += lease->fencing_token == wanted->fencing_token && !*parent;
@@ -531,7 +531,7 @@ static void test_open__takes_an_older_state_to_the_present(void)
 {
 	char *folder = filled_folder(), path[600];
 	sqlite3 *db = NULL;
-	dg__lease lease = { .hardware = "gpu:a", .ttl_s = 60 };
+	dg_lease lease = { .hardware = "gpu:a", .ttl_s = 60 };
 	state_path(folder, path, sizeof(path));
 	CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &db), SQLITE_OK);
 	CU_ASSERT_EQUAL(
